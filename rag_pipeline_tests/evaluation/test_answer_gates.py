@@ -61,7 +61,7 @@ def test_values_at_their_bounds_pass_every_gate(good: AnswersReport) -> None:
 def test_each_fault_fails_its_own_gate(good: AnswersReport) -> None:
     selected, half = good.selected_text, good.halves["report"]
     faults = {
-        "facts_without_model": replace(good, halves={"report": replace(half, facts=share(0.74))}),
+        "facts_without_model": replace(good, halves={"report": replace(half, facts=share(0.77))}),
         "terms_defined": replace(good, definitions=DefinitionScores(share(0.94), 0)),
         "terms_explained": replace(good, definitions=DefinitionScores(share(0.95), 1)),
         "selections_answered": replace(
