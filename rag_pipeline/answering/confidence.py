@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.text.abbreviations import add_other_forms, find_unspelled
-from rag_pipeline.core.text.form_words import find_form_words
+from rag_pipeline.core.text.form_words import COUNTED_FORMS, find_form_words
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import (
     extract_terms,
@@ -174,7 +174,8 @@ class Signals:
         headings: Highest weighted share of the question's terms in the title and headings of one
             passage.
         word_count: Number of the question's words that were compared with the passages. Words of
-            the form, such as `code`, count too, and an abbreviation counts as its long form.
+            the form, such as `code`, count too, except those that ask for a meaning. An
+            abbreviation counts as its long form.
         chunk_count: Number of searched chunks.
         standout: Distance of `semantic` from the mean of unrelated questions, in their standard
             deviations. None if it was not measured.
@@ -288,7 +289,7 @@ def _count_words(question: str, forms: Sequence[Abbreviation], compared: int) ->
     """Return the number of words of a question, with those of the long forms of abbreviations."""
     if not compared:
         return 0
-    form_words = find_form_words(question)
+    form_words = find_form_words(question, COUNTED_FORMS)
     counted = sum(
         any(first <= start < last for first, last in form_words)
         for start, _ in find_content_words(question)
@@ -308,6 +309,11 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     if asked is None:
         return False
     terms = frozenset(extract_terms(question))
+
+    def is_stated(fact: str) -> bool:
+        own = find_distinct_terms(fact)
+        return bool(own) and own <= terms
+
     sentences = (
         chunk.text[start:end]
         for chunk in chunks[:EVIDENCE_DEPTH]
@@ -315,7 +321,7 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     )
     return not any(
         (found := asked.answer.search(sentence))
-        and not find_distinct_terms(found.group()) <= terms
+        and not is_stated(found.group())
         and (
             asked.beside.search(sentence) if asked.beside else terms & find_distinct_terms(sentence)
         )
@@ -329,9 +335,10 @@ def find_path_terms(chunk: ScoredChunk) -> frozenset[str]:
 
 
 def weigh_question(evidence: Evidence | None, question: str) -> dict[str, float]:
-    """Return the weight of each distinct term of the question; rarer terms weigh more.
+    """Map each distinct term of the question to its weight in the book; rare terms weigh more.
 
-    Weights come from `evidence`; terms not in it get the mean weight, or 1.0 if it is None.
+    The weights were measured by the search. A term without a measured weight gets the mean of the
+    others. Without `evidence`, each term weighs 1.0.
     """
     known = {entry.term: entry.weight for entry in evidence.terms} if evidence else {}
     typical = math.fsum(known.values()) / len(known) if known else 1.0

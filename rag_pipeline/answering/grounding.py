@@ -58,10 +58,13 @@ On the tuning half of the golden set, no passage of a refused question has more 
 """
 
 EXACT: Final = re.compile(r"(?!(?:1[5-9]|20)\d\d$)\d{3,}|\w*[a-z][A-Z]\w*|\w+_\w+")
-"""Words that mean one thing: a code such as 409, but no year, or an identifier such as `armId`."""
+"""Words with only one meaning: numbers such as 409 (but not years) and names such as `armId`."""
 
 _LEAST_SHARED: Final = 0.2
-"""Smallest share of a question's terms in passages whose script the local model does not know."""
+"""Smallest share of a question's terms that passages must contain if the model cannot read them.
+
+The local model cannot read scripts such as Arabic, so only the terms tell if a passage fits.
+"""
 
 
 def apply_grounding_policy(
@@ -198,9 +201,9 @@ _SELECTED: Final = {
 
 
 def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, float | None]:
-    """Decide about an answer: return its level, the reason, and the confidence from 0 to 1.
+    """Return how well the passages answer the question: the level, its reason and the confidence.
 
-    The confidence is None in selected-text mode.
+    The confidence is a probability from 0 to 1. In selected-text mode it is None.
     """
     if not result.chunks:
         return Level.NOT_COVERED, Reason.NO_PASSAGES, 0.0

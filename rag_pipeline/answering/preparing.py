@@ -183,7 +183,7 @@ class PreparedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do about a question, before anything is searched.
+    """A question that is ready to be searched, or that a fixed reply answers.
 
     Attributes:
         query: The query as asked.

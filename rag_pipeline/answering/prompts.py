@@ -32,18 +32,18 @@ _CHARS_PER_TOKEN: Final = 3  # assumed for widened passages; few texts have fewe
 def build_sources(
     chunks: Sequence[ScoredChunk], max_tokens: int | None, question: str | None = None
 ) -> tuple[Source, ...]:
-    """Return the sources that an answer may cite, numbered by the rank of their best chunk.
+    """Combine chunks into the numbered sources that an answer may cite.
 
-    Chunks of one section form one source. They are joined in the order of the page. Text that two
-    neighbours share occurs once, and a blank line stands between chunks that are not neighbours. A
-    widened chunk is a source of its own, unless a better source contains the chunk already.
+    All chunks of one section become one source, in the order of the page. Overlapping text of two
+    chunks occurs only once. The source with the best chunk gets number 1. A chunk that was expanded
+    to its section becomes a source by itself, unless a better source already contains its text.
 
     Args:
         chunks: Chunks, best first.
-        max_tokens: Limit for all sources together, in cl100k_base tokens. The first chunk is always
-            complete, and other chunks that do not fit are passed over. None uses all.
-        question: The question of the reader, for which long tables are cut to the rows that answer
-            it. If None, tables stay whole.
+        max_tokens: Limit for all sources together, in cl100k_base tokens. A chunk that does not fit
+            is left out, except the first one. If None, all chunks are used.
+        question: The question of the reader. Long tables are reduced to the rows that answer it,
+            and long code to its functions that answer it. If None, nothing is shortened.
     """
     from rag_pipeline.retrieval.open_index import section_of  # noqa: PLC0415  # loads numpy
 

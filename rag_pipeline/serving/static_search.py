@@ -372,6 +372,7 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
         "covers": grounding.COVERS,
         "exact": _show_pattern(grounding.EXACT),
         "forms": [_show_pattern(form) for form in form_words.FORMS],
+        "counted_forms": [_show_pattern(form) for form in form_words.COUNTED_FORMS],
         "form_share": form_words.FORM_SHARE,
         "asked_facts": [
             [

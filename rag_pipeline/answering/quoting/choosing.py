@@ -148,13 +148,15 @@ SUB_RANK_STEP: Final = 0.03
 _COVER: Final = 0.3  # times the covered share of the question, without and with the headings
 _DEFINITION: Final = 2.0  # times the degree to which the part defines the term
 _CODE: Final = 0.5  # code, for a question that asks for code
-_FORM: Final = 0.15  # steps for a how-to question, a table for a comparison
+_STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
+_TABLE: Final = 0.15  # a table, for a comparison
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages
 _FRAGMENTS: Final = -0.5  # the part lists fragments, for a question that asks for an explanation
 _FAR: Final = -1.0  # a source after the first ones, without a definition or table that is asked for
+_STEP_KINDS: Final = frozenset({TextBlockKind.LIST, TextBlockKind.FORMULA})
 _TYPES: Final = {ContentType.QUIZ.value: -0.3, ContentType.ASSESSMENT.value: -0.1}
 
 
@@ -261,10 +263,10 @@ def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
         return (_CODE, "contains code") if part.has_code else (0.0, "")
     if kind is QuestionKind.DEFINITION and is_code:
         return _UNFIT_CODE, "is code"
-    if kind is QuestionKind.HOW_TO and (part.has_code or TextBlockKind.LIST in part.kinds):
-        return _FORM, "contains steps or code"
+    if kind is QuestionKind.HOW_TO and (part.has_code or not _STEP_KINDS.isdisjoint(part.kinds)):
+        return _STEPS, "contains steps"
     if kind is QuestionKind.COMPARISON and TextBlockKind.TABLE in part.kinds:
-        return _FORM, "contains a table"
+        return _TABLE, "contains a table"
     if set(part.kinds) == {TextBlockKind.CODE}:
         return _UNFIT_CODE, "is code without an introduction"
     return 0.0, ""

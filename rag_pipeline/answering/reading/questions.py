@@ -68,7 +68,7 @@ _COMPARES: Final = re.compile(
     r"|\bvs\b|\bversus\b|\bcompar(?:e|ed|ing|ison)\b|\bbetter\s+than\b|\bpros\s+and\s+cons\b"
     r"|\b(?:choose|decide)\s+between\b|\binstead\s+of\b|\badvantages?\s+of\b.+\bover\b"
     r"|\b(?:should|which|rather|better|prefer)\b[^.?!]*\bor\b"
-    r"|\bor\b[^.?!]*[,:]\s*(?:which|what)\b",
+    r"|\bor\b[^.?!]*[,:]\s*(?:which|what)\b|\b(?:and|or|the)\s.*?\bdifferences?\s*[?.!]*$",
     re.IGNORECASE,
 )
 _WANTS_CODE: Final = re.compile(
@@ -92,6 +92,21 @@ _WANTS_STEPS: Final = re.compile(
     r"|\bwhat\s+(?:should|must|can|do)\s+(?:i|we)\s+(?:(?:have|need)\s+to\s+)?do\b",
     re.IGNORECASE,
 )
+_VERB: Final = (
+    r"(?:add|build|calibrate|compute|configure|connect|convert|create|delete|deploy|disable|enable|find"
+    r"|fix|generate|get|implement|install|integrate|make|move|put|read|remove|rename|run|save|send"
+    r"|set\s?up|uninstall|update|use|write)"
+)
+_NO_VERB: Final = (
+    r"(?:a|about|after|all|an|and|are|at|because|before|by|can|could|define|did|do|does|during|even"
+    r"|explain|for|from|had|has|have|how|if|in|is|my|not|of|on|or|should|since|the|to|was|were|what"
+    r"|when|where|which|while|who|whose|why|will|with|would)"
+)
+_ORDERS: Final = re.compile(
+    rf"{_VERB}\s+\w|(?!{_NO_VERB}\b)\w+\s+(?:an?|my|the)\s+\w", re.IGNORECASE
+)
+"""The beginning of a text that names a task, such as "record a bag" or "install on Windows"."""
+
 _WANTS_REASONS: Final = re.compile(
     r"\bwhy\b|\bhow\s+(?:is|are|was|were|does|do|did|come)\b|\bexplain\s+how\b", re.IGNORECASE
 )
@@ -105,6 +120,10 @@ _MEANING: Final = (
     re.compile(
         r"(?:what(?:'s|\s+is|\s+are)\s+)?(?:an?\s+|the\s+)?(?:short\s+)?"
         r"(?:definition|meaning)\s+of\s+(?P<subject>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+(?:definition|meaning|explained)",
         re.IGNORECASE,
     ),
     re.compile(
@@ -140,8 +159,8 @@ def read_question(question: str) -> ReadQuestion:
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
     meaning. A question that fits several kinds counts as a comparison first, then as asking for
-    code, for steps, for a meaning, and for an explanation. A question of more than 500 characters
-    is `OTHER`.
+    code, for steps, for a meaning, and for an explanation. A text that only names a task, such as
+    "record a bag", asks for steps. A question of more than 500 characters is `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
@@ -157,8 +176,8 @@ def read_question(question: str) -> ReadQuestion:
     subject = _find_subject(asked)
     if subject:
         return ReadQuestion(QuestionKind.DEFINITION, subject)
-    explains = _WANTS_REASONS.search(asked)
-    return ReadQuestion(QuestionKind.EXPLANATION if explains else QuestionKind.OTHER, "")
+    kind = QuestionKind.HOW_TO if _ORDERS.match(asked) else QuestionKind.OTHER
+    return ReadQuestion(QuestionKind.EXPLANATION if _WANTS_REASONS.search(asked) else kind, "")
 
 
 def _find_subject(asked: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.text.terms import extract_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 CODE_LANGUAGE: Final = (
     r"(?:python|c\+\+|c#|java|javascript|typescript|rust|bash|shell|sql|xml|yaml|json|toml|html|css"
@@ -25,10 +25,11 @@ FORM_SHARE: Final = 0.25
 """Share of its weight that a word of the form keeps."""
 
 _CODE: Final = r"(?:code|scripts?|snippets?|examples?)"
-FORMS: Final = tuple(
+COUNTED_FORMS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"\b(differences?)\s+between\b",
+        r"\b(?:and|or|vs\.?|versus|the)\s.*?\b(differences?)\s*[?.!]*$",
         r"\b(differs?|differed|different)\s+from\b",
         r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
         rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
@@ -37,14 +38,33 @@ FORMS: Final = tuple(
         rf"(?<!error )(?<!exit )(?<!status )\b({_CODE})(?=\s+(?:for|of|to|that)\b|\s*[?.!]*$)",
     )
 )
+"""Patterns of the phrases that name the form. The first group of each is the phrase."""
+
+FORMS: Final = (
+    *COUNTED_FORMS,
+    *(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            r"\bdo(?:es)?\s+.+\s(mean|stand\s+for|refer\s+to)(?=\s*[?.!]*$|\s+(?:in|for|here)\b)",
+            r"\b(definition)\s+of\b",
+            r"^(?!(?:what|which|how|where|when|why)\b).+\s(definition|meaning)\s*[?.!]*$",
+        )
+    ),
+)
+"""The same with the words that ask for a meaning.
+
+"What does X mean" is "what is X" in other words, so it does not count as a longer question.
+"""
 
 
-def find_form_words(question: str) -> list[tuple[int, int]]:
+def find_form_words(
+    question: str, forms: Sequence[re.Pattern[str]] = FORMS
+) -> list[tuple[int, int]]:
     """Return start and end (exclusive) of the phrases that name the form, in order.
 
     The result is empty if the question has no other terms.
     """
-    found = {match.span(1) for form in FORMS for match in form.finditer(question)}
+    found = {match.span(1) for form in forms for match in form.finditer(question)}
     spans: list[tuple[int, int]] = []
     for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
         if not spans or start >= spans[-1][1]:

@@ -38,7 +38,7 @@ export class Engine {
     const text = question.trim();
     const abbreviations = findAbbreviations(text, this.index, this.terms);
     const prepare = async (part: string): Promise<Search> => {
-      const formWords = findFormWords(part, this.index.rules, this.terms);
+      const formWords = findFormWords(part, this.index.rules.forms, this.terms);
       const own = pickPresent(part, abbreviations, this.terms);
       return {
         text: part,
@@ -49,7 +49,6 @@ export class Engine {
           this.terms,
           this.infer,
         ),
-        formWords,
         formTerms: findFormTerms(part, formWords, this.terms),
         abbreviations: own,
         allows,

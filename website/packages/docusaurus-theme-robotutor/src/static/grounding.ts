@@ -4,7 +4,7 @@ import type {Candidate, Found, Ranking, Search} from './ranking';
 import {sum} from './ranking';
 import type {Rules, SearchIndex} from './searchIndex';
 import {findWords, type TermReader} from './terms';
-import {addOtherForms} from './wording';
+import {addOtherForms, findFormWords} from './wording';
 
 /** How well the book answers a question. */
 export interface Grounding {
@@ -42,7 +42,7 @@ export function judge(
       share(addOtherForms((term) => ranking.contains(term, at), abbreviations)),
     ),
   );
-  const wordCount = countWords(terms, search, words.length);
+  const wordCount = countWords(rules, terms, search, words.length);
   const semantic = Math.max(...best.map(readNearness));
   const rule = rules.grounding;
   const logit =
@@ -72,13 +72,19 @@ export function judge(
 }
 
 /** Returns the number of words of a question, with those of the long forms of abbreviations. */
-function countWords(terms: TermReader, search: Search, compared: number): number {
+function countWords(
+  rules: Rules,
+  terms: TermReader,
+  search: Search,
+  compared: number,
+): number {
   if (compared === 0) {
     return 0;
   }
-  const isForm = (start: number): boolean =>
-    search.formWords.some(([first, last]) => first <= start && start < last);
-  const forms = terms.findContentWords(search.text).filter(({start}) => isForm(start)).length;
+  const spans = findFormWords(search.text, rules.counted_forms, terms);
+  const forms = terms
+    .findContentWords(search.text)
+    .filter(({start}) => spans.some(([first, last]) => first <= start && start < last)).length;
   const longer = search.abbreviations.unspelled.map(
     ([long]) => terms.findContentWords(long).length - 1,
   );
@@ -177,8 +183,9 @@ function lacksAskedFact(
     const {text, sentences} = passages[at]!;
     return sentences.some(([start, end]) => {
       const sentence = text.slice(start, end);
-      const fact = new RegExp(...answer).exec(sentence)?.[0]!;
-      if (fact === undefined || terms.readTerms(fact).every((term) => wanted.has(term))) {
+      const fact = new RegExp(...answer).exec(sentence)?.[0];
+      const own = fact === undefined ? [] : terms.readTerms(fact);
+      if (fact === undefined || (own.length > 0 && own.every((term) => wanted.has(term)))) {
         return false;
       }
       return beside

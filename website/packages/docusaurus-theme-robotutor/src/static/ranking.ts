@@ -10,8 +10,7 @@ export interface Search {
   text: string;
   /** The vectors of the text, with the long forms of its abbreviations after it. */
   vectors: QuestionVectors;
-  /** The places and terms of the words that say in which form to answer. */
-  formWords: [number, number][];
+  /** The terms of the words that say in which form to answer. */
   formTerms: ReadonlySet<string>;
   abbreviations: Abbreviations;
   /** Returns true for the passages that may be found. */

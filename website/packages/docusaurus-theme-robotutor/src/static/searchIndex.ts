@@ -46,6 +46,7 @@ export interface Rules {
   covers: number;
   exact: Pattern;
   forms: Pattern[];
+  counted_forms: Pattern[];
   form_share: number;
   asked_facts: [Pattern, Pattern, Pattern | null][];
 }

@@ -6,8 +6,12 @@ import type {TermReader} from './terms';
 type Span = [start: number, end: number];
 
 /** Returns the places of the phrases that say in which form to answer, such as "in python code". */
-export function findFormWords(question: string, rules: Rules, terms: TermReader): Span[] {
-  const found = rules.forms.flatMap(([source, flags]) =>
+export function findFormWords(
+  question: string,
+  forms: Rules['forms'],
+  terms: TermReader,
+): Span[] {
+  const found = forms.flatMap(([source, flags]) =>
     Array.from(question.matchAll(new RegExp(source, `${flags}gd`)), ({indices}) => indices?.[1]),
   );
   const spans: Span[] = [];
