@@ -29,6 +29,7 @@ _FEWEST_NEW: Final = 0.5  # share of the words beyond those of the question
 _NEAR: Final = 0.5  # share of the words that must stand in one place of each source
 _GAIN: Final = 0.1  # by which several cited sources must contain more than one of them
 _PARTICLES: Final = frozenset({"yes", "no", "ja", "nein", "oui", "non", "s\u00ed", "sim"})
+_LONGEST_STUTTER: Final = 6  # words
 _COMBINED: Final = 4  # sources that are tried together with the best one
 
 _LONGEST_UNIT: Final = 4  # letters; a longer word after a number is not a unit but may be a name
@@ -150,6 +151,8 @@ class Attributor:
         if not comparable:
             kept = kept or tuple(number for number in named if not scores[number][1])
         found = kept or tuple(fitting[:1])
+        if _stutters(text) and not self.contains(text):
+            return Attribution(())
         if found:
             is_contrary = all(self.known[number].contradicts(text) for number in found)
             return Attribution(() if is_contrary else found)
@@ -203,6 +206,17 @@ class Attributor:
             return 0.0, ()
         total = len(found | new) + number_count
         return (len(found) + number_count) / total if total else 0.0, ()
+
+
+def _stutters(text: str) -> bool:
+    """Return True if two or more words of prose directly follow themselves, as in "a b a b"."""
+    prose = UNSPACED.sub(" ", _blank(text, (part.span() for part in _LITERAL.finditer(text))))
+    words = [word.casefold() for word in extract_words(prose)]
+    return any(
+        words[start : start + length] == words[start + length : start + 2 * length]
+        for length in range(2, _LONGEST_STUTTER + 1)
+        for start in range(len(words) - 2 * length + 1)
+    )
 
 
 def _list_content_words(text: str) -> list[str]:

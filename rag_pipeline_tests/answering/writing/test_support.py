@@ -208,6 +208,24 @@ def test_words_of_two_sources_are_evidence_for_one_sentence() -> None:
     assert check(text, (SCATTERED, SENSING)).numbers == (1, 2)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A filter that joins the measurements of sensors the measurements of sensors [1].",
+        "The battery and the battery and the battery loses charge [1].",
+        "The filter joins three sensors joins three sensors [1].",
+    ],
+)
+def test_a_sentence_in_which_words_follow_themselves_stands_in_no_source(text: str) -> None:
+    assert check(text).numbers == ()
+
+
+def test_words_that_follow_themselves_in_a_source_stand_in_it() -> None:
+    source = "The poles come in pairs: plus minus plus minus. The gyroscope drifts."
+    assert check("The poles come in pairs: plus minus plus minus [1].", (source,)).numbers == (1,)
+    assert check("The battery loses more and more of its charge [1].").numbers == (1,)
+
+
 def test_words_of_the_question_are_no_evidence() -> None:
     assert check("A walking robot keeps its balance with bananas.").numbers == ()
 
