@@ -33,7 +33,8 @@ _VOID: Final = frozenset(
 _ADDED: Final = re.compile(
     r"theme-doc-(?:breadcrumbs|footer|toc|version)|breadcrumbs|pagination-nav|hash-link|tocCollapsible"
     r"|buttonGroup|theme-edit-this-page|theme-last-updated|docs-doc-footer|tag_|openapi-explorer"
-    r"|api-explorer|openapi-left-panel__security|sr-only|screen-reader"
+    r"|api-explorer|openapi-left-panel__security|sr-only|screen-reader|avatar|authorCol"
+    r"|container_[\w-]{4} margin-vert--md"
 )
 """Classes of elements that Docusaurus adds to the text of a page."""
 
@@ -57,9 +58,9 @@ class _Article(HTMLParser):
         if tag in _VOID:
             self.parts.append(" ")
             return
-        if tag not in _INLINE:
-            self.parts.append(" ")  # minified pages leave out closing tags
         given = {name: value or "" for name, value in attrs}
+        if tag not in _INLINE or "openapi" in given.get("class", ""):
+            self.parts.append(" ")  # minified pages leave out closing tags
         is_copy = "katex-html" in given.get("class", "") or (
             self._stack[-1:] and self._stack[-1][0] == "semantics" and tag != "annotation"
         )

@@ -5,6 +5,7 @@ Module, chapter and content type come from the front matter, or else from the fi
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -196,9 +197,15 @@ def _add_operation(
 ) -> tuple[PageContent, list[str]]:
     """Add the operation in the field `api` to a page, unless the page's components show it.
 
+    The page of a schema gets the example in the field `sample`, which `<Schema>` shows too.
+
     Returns:
         The content, and a warning if the operation cannot be read.
     """
+    sample = front_matter.nodes.get("sample")
+    if sample is not None and any(use.component == "Schema" for _, use in content.uses):
+        shown = json.dumps(SafeConstructor().construct_document(sample), indent=2, default=str)
+        return _append(content, f"```json\n{shown}\n```"), []
     if not _has_operation(front_matter):
         return content, []
     node = front_matter.nodes["api"]
@@ -206,14 +213,18 @@ def _add_operation(
         operation = unpack_operation(node.value)
     else:
         operation = SafeConstructor().construct_document(node)
-    if operation is None:
+    text = write_operation(operation or {})
+    is_shown = any(use.component for _, use in content.uses)
+    if operation is None or not (text or is_shown):
         problem = "the operation in the field `api` is damaged or too large, so it is left out"
         return content, [f"{doc.doc_id}: {problem}. Generate the page again"]
-    if any(use.component for _, use in content.uses):
-        return content, []
-    use = Use("", component="api", text=write_operation(operation))
-    uses = (*content.uses, (len(content.blocks) - 1, use))
-    return replace(content, uses=uses if use.text else content.uses), []
+    return (content if is_shown else _append(content, text)), []
+
+
+def _append(content: PageContent, text: str) -> PageContent:
+    """Return a page with a part of its API after its last block."""
+    use = Use("", component="api", text=text)
+    return replace(content, uses=(*content.uses, (len(content.blocks) - 1, use)))
 
 
 def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:

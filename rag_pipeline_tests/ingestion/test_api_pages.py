@@ -195,6 +195,7 @@ def test_headers_of_a_response_and_schema_pages_are_text() -> None:
         "bm90IHBhY2tlZCBhdCBhbGw=",
         _pack(b"not json"),
         _pack(b"[1, 2]"),
+        _pack(b'{"method": 5, "path": null, "parameters": "x", "responses": [1]}'),
         _pack(b'{"a": "' + b"x" * 6_000_000 + b'"}'),
         _pack(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
     ],
@@ -204,6 +205,37 @@ def test_a_damaged_or_huge_operation_is_reported_and_the_page_is_indexed(packed:
     assert chunk.text == "Text of the page."
     assert len(parsed.notes.warnings) == 1
     assert "crane.api.mdx" in parsed.notes.warnings[0]
+
+
+@pytest.mark.parametrize("kind", ["deep", "wide"])
+def test_a_part_that_is_left_out_of_an_operation_is_marked_and_reported(kind: str) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(60 if kind == "deep" else 0):
+        schema = {"type": "object", "properties": {"next": schema}}
+    if kind == "wide":
+        schema = {"properties": {f"p{number}": schema for number in range(3_000)}}
+    body = {"content": {"application/json": {"schema": schema}}}
+    packed = _pack(json.dumps({**_OPERATION, "requestBody": body}).encode())
+    parsed, chunks = _chunk(_make_page(packed, "Text."))
+    assert "- ... (a part is left out" in chunks[0].text + chunks[-1].text + parsed.source
+    assert ["crane.api.mdx" in warning for warning in parsed.notes.warnings] == [True]
+
+
+def test_a_schema_page_has_its_example_and_the_facts_of_references() -> None:
+    schema = {
+        "properties": {
+            "id": {"description": "Number", "allOf": [{"type": "integer", "format": "int64"}]},
+            "kind": {"type": "string"},
+        },
+        "discriminator": {"propertyName": "kind", "mapping": {"tower": "T", "mobile": "M"}},
+    }
+    head = 'title: Crane\nschema: true\nsample: {"id": 7, "kind": "tower"}'
+    page = f"---\n{head}\n---\n\n<Schema schema={{{json.dumps(schema)}}}>\n</Schema>\n"
+    _, (chunk,) = _chunk(page.encode())
+    assert chunk.text.startswith(
+        "- `id` (integer, int64): Number\n- `kind` (string, one of `tower`"
+    )
+    assert chunk.text.endswith('```json\n{\n  "id": 7,\n  "kind": "tower"\n}\n```')
 
 
 def test_a_component_without_parameters_is_not_reported() -> None:

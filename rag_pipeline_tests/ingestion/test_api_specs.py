@@ -189,7 +189,13 @@ def _write_spec(root: Path, text: str, name: str = "a.yaml") -> DetectedSite:
     return _write_site(root, plugins, {name: text})
 
 
-@pytest.mark.parametrize("text", ["a: [1", "just text", "[1, 2]", "a: 1", "{" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a: [1", "just text", "[1, 2]", "a: 1", "{" * 100_000),
+        "openapi: 3.1.0\npaths: " + "[" * 100_000 + "]" * 100_000,
+    ],
+)
 def test_a_file_that_is_no_openapi_document_fails_alone(tmp_path: Path, text: str) -> None:
     with pytest.raises(DocumentReadError, match="OpenAPI"):
         _read(_write_spec(tmp_path, text))

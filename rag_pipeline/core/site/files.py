@@ -88,7 +88,7 @@ def read_site_file(path: Path, root: Path | None, max_bytes: int = MAX_FILE_BYTE
         place = os.path.realpath(path, strict=True)
     except ValueError as error:  # a name with NUL
         raise FileNotFoundError(errno.ENOENT, "the name is not valid", str(path)) from error
-    if root is not None and not is_inside(Path(place), root):
+    if root is not None and not Path(place).is_relative_to(os.path.realpath(root)):
         raise SiteFileError(path, f"it leads out of the folder {root}")
     # Opening a pipe would wait for its writer without O_NONBLOCK.
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

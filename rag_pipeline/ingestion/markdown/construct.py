@@ -45,9 +45,11 @@ class BlockRule:
     only_mdx: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Construct:
     """A kind of Markdown block: the rules that find it, clean it and keep it whole in a chunk.
+
+    Each kind is one object, so two constructs are equal only if they are the same object.
 
     Attributes:
         name: Name of the construct, which becomes `Block.kind`. The construct's own rules push

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 _Edit: TypeAlias = "tuple[int, int, str]"
 
 _CONSTRUCT: Final = re.compile(
-    r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<ticks>`+)|(?P<comment><!--)|(?P<tag><(?=[A-Za-z/>]))"
-    r"|(?P<brace>\{)|(?P<math>\$+)|(?P<open>!?\[)|(?P<close>\])"
+    r"\\(?P<escape>[!-/:-@\[-`{-~])|(?P<code>`+)|(?P<comment><!--)|(?P<tag><(?=[A-Za-z/>]))"
+    r"|(?P<brace>\{)|(?P<math>\$+)|(?P<open_bracket>!?\[)|(?P<close_bracket>\])"
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
 )
+"""Marks of inline Markdown. Each group is read by the method of `BlockEdits` with its name."""
+
 _DESTINATION: Final = re.compile(
     r"""\(\s*(?:<[^<>\n]*>|(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*)"""
     r"""(?:\s+(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\([^()]*\)))?\s*\)"""
@@ -180,19 +182,8 @@ class BlockEdits:
 
     def _clean_shown(self, start: int, end: int) -> None:
         at = start
-        handlers = {
-            "escaped": self._escape,
-            "entity": self._entity,
-            "ticks": self._code,
-            "comment": self._comment,
-            "tag": self._tag,
-            "brace": self._brace,
-            "math": self._math,
-            "open": self._open_bracket,
-            "close": self._close_bracket,
-        }
         while (match := _CONSTRUCT.search(self.source, at, end)) is not None:
-            at = handlers[str(match.lastgroup)](match.start(), match.end(), end)
+            at = getattr(self, f"_{match.lastgroup}")(match.start(), match.end(), end)
 
     def _escape(self, start: int, after: int, _end: int) -> int:
         if not (self.keeps_escaped_bars and self.source[start + 1] == "|"):

@@ -11,10 +11,11 @@ import binascii
 import json
 import re
 import zlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 API_COMPONENTS: Final = re.compile(
     "MethodEndpoint|ParamsDetails|ParamsItem|RequestSchema|ResponseSchema|StatusCodes|Schema(?:Item)?"
@@ -22,8 +23,11 @@ API_COMPONENTS: Final = re.compile(
 """Components of docusaurus-theme-openapi-docs that show a part of an operation."""
 
 _MOST_UNPACKED: Final = 5_000_000  # bytes of one operation
-_MOST_NESTED: Final = 8  # levels of a schema
+_MOST_NESTED: Final = 20  # levels of a schema
 _MOST_ROWS: Final = 2_000  # properties and parameters of one component
+CUT: Final = "- ... (a part is left out, because there is too much of it)"
+"""Last line of rows that are too many, or nested too deeply."""
+
 _LIMITS: Final = {
     "minimum": "at least",
     "maximum": "at most",
@@ -70,24 +74,23 @@ def read_props(attributes: Mapping[str, str]) -> dict[str, Any]:
 
 def write_component(name: str, props: Mapping[str, Any]) -> str:
     """Return the Markdown of what a component of an API page shows; empty if it shows nothing."""
-    rows: list[str] = []
+    rows: Iterable[str]
     if name == "MethodEndpoint":
         method, path = _text(props.get("method")).upper(), _text(props.get("path"))
         return f"`{method} {path}`" if path else method
     if name == "ParamsItem":
-        rows += _write_parameters([props.get("param")])
+        rows = _write_parameters([props.get("param")])
     elif name == "ParamsDetails":
-        rows += _write_parameters(props.get("parameters"))
+        rows = _write_parameters(props.get("parameters"))
     elif name == "Schema":
-        rows += _write_schema(props.get("schema"), 0)
+        rows = _write_schema(props.get("schema"), 0)
     elif name == "SchemaItem":
-        rows += _write_item(props)
+        rows = _write_item(props)
     elif name == "StatusCodes":
-        rows += _write_responses(props.get("responses"))
+        rows = _write_responses(props.get("responses"))
     else:
-        rows += _write_body(props.get("body") or props.get("response"))
-    shown = rows[:_MOST_ROWS]
-    return "\n".join(shown)
+        rows = _write_body(props.get("body") or props.get("response"))
+    return _join(rows)
 
 
 def write_operation(operation: Mapping[str, Any]) -> str:
@@ -100,10 +103,16 @@ def write_operation(operation: Mapping[str, Any]) -> str:
         ("Request body", _write_body(operation.get("requestBody"))),
         ("Responses", _write_responses(operation.get("responses"))),
     ):
-        shown = [row for row, _ in zip(rows, range(_MOST_ROWS), strict=False)]
-        if shown:
-            parts.append(f"{title}:\n\n" + "\n".join(shown))
+        if shown := _join(rows):
+            parts.append(f"{title}:\n\n{shown}")
     return "\n\n".join(part for part in parts if part)
+
+
+def _join(rows: Iterable[str]) -> str:
+    shown = [*islice(rows, _MOST_ROWS + 1)]
+    if len(shown) > _MOST_ROWS:
+        shown[-1] = CUT
+    return "\n".join(shown)
 
 
 def _write_parameters(parameters: Any) -> Iterator[str]:  # noqa: ANN401  # JSON
@@ -151,6 +160,7 @@ def _write_schema(value: Any, depth: int) -> Iterator[str]:  # noqa: ANN401  # J
     """Yield one list item for each property of a schema, nested items below it."""
     schema = _dict(value)
     if depth > _MOST_NESTED:
+        yield f"{'  ' * depth}{CUT}"
         return
     if items := _dict(schema.get("items")):
         yield from _write_schema(items, depth)
@@ -163,9 +173,11 @@ def _write_schema(value: Any, depth: int) -> Iterator[str]:  # noqa: ANN401  # J
             if title:
                 yield f"{'  ' * depth}- {title}"
             yield from _write_schema(part, depth + bool(title))
-    required = _list(schema.get("required"))
+    required, selector = _list(schema.get("required")), _dict(schema.get("discriminator"))
     for name, entry in _dict(schema.get("properties")).items():
         own = _dict(entry)
+        if name == selector.get("propertyName"):
+            own = {"enum": [*_dict(selector.get("mapping"))], **own}
         row = {"name": name, "description": own.get("description")}
         yield from _write_row(row, _read_facts(own), required=name in required, depth=depth)
         yield from _write_schema(own, depth + 1)
@@ -188,6 +200,8 @@ def _write_row(
 
 def _read_facts(schema: Mapping[str, Any]) -> list[str]:
     """Return the type, default, values and limits of a schema as short texts."""
+    for part in _list(schema.get("allOf")):  # a reference with a description of its own
+        schema = {**_dict(part), **schema}
     kind = schema.get("type")
     name = " or ".join(map(_text, kind)) if isinstance(kind, list) else _text(kind)
     items = _dict(schema.get("items"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from rag_pipeline.ingestion.markdown.openapi import write_operation
+from rag_pipeline.ingestion.markdown.openapi import CUT, write_operation
 from rag_pipeline.ingestion.markdown.source import normalize_source
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MOST_NODES: Final = 200_000  # values of one operation, after its references are replaced
 _MOST_NESTED: Final = 40  # levels of one operation
+_MOST_LEVELS: Final = 500  # of a whole document
 _REFERENCE: Final = re.compile(r"""["']?\$ref["']?\s*:\s*["']?(?P<file>[^"'#\s,}]+)""")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _FENCE: Final = re.compile(r"[ \t]*(```|~~~)")
@@ -101,7 +102,9 @@ def write_spec(text: str, place: str, files: Mapping[str, bytes | None]) -> Spec
             name = operation.get("summary") or operation.get("operationId") or operation["path"]
             page.add_heading(3 if group else 2, str(name), _name_anchor(operation, group))
             shown = {**operation, "description": _embolden(operation.get("description"))}
-            page.add(write_operation(shown))
+            page.add(text := write_operation(shown))
+            if CUT in text:
+                resolver.problems.append(f"a part of the operation {name} is left out: too large")
     body = "\n\n".join(page.parts)
     return SpecPage(f"{body}\n", page.anchors, tuple(dict.fromkeys(resolver.problems)))
 
@@ -118,10 +121,16 @@ def _add_description(page: _Page, text: str) -> None:
 
 
 def _parse(text: str) -> Any:  # noqa: ANN401  # JSON
-    """Return JSON or YAML as a value; None if it is neither."""
+    """Return JSON or YAML as a value; None if it is neither, or nested too deeply."""
     try:
         if text.lstrip().startswith("{"):
             return json.loads(text)
+        depth = 0
+        for event in yaml.parse(text, Loader=_LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_LEVELS:  # the loader in C would overflow the stack
+                return None
         return _LOADER(text).get_single_data()
     except (ValueError, yaml.YAMLError, RecursionError):
         return None

@@ -142,7 +142,7 @@ def read_content(
                 runs=runs,
                 holds=holds,
                 text_kind=construct.text_kind,
-                containers=(*chain, *(tabs[number] for number in inside)),
+                containers=(*chain, *map(tabs.__getitem__, inside)),
                 is_atomic=construct.is_atomic,
                 leads=construct.leads,
                 heading=headings if construct is HEADING else None,

@@ -221,10 +221,10 @@ class PropTexts:
         self, name: str, start: int, end: int, text: str | None, joint: str | None = None
     ) -> None:
         shown = self.scanner.text[start:end] if text is None else text
-        self._length += len(shown)
-        if self._length > _MOST_TEXT:
+        if self._length + len(shown) > _MOST_TEXT:
             self.is_unread = True
         elif shown.strip() and not _COLOUR.fullmatch(shown):
+            self._length += len(shown)
             self.pieces.append((name, Piece(start, end, text, joint=joint)))
 
     def join(self) -> list[Piece]:

@@ -21,7 +21,7 @@ from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, read_si
 from rag_pipeline.core.text.sentences import LineOrigin, PageNotes
 from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_code
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.openapi import read_props, write_component
+from rag_pipeline.ingestion.markdown.openapi import CUT, read_props, write_component
 from rag_pipeline.ingestion.markdown.openapi_spec import find_references
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
@@ -65,26 +65,24 @@ def read_imports(
         content, the name of the manifest has the page's entry. Empty without both.
     """
     found: dict[str, bytes | None] = {}
-    root = find_page_root(place, path)
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
     if is_spec(path.name):
-        return _read_spec_files(place, path, content, root)
+        return _read_spec_files(place, path, content)
     if CARD_LIST.encode() in content or is_category(path.name):
+        root = find_page_root(place, path)
         base = find_site_dir(place, path)
         folder = posixpath.dirname(locate_page(path, base))
         found |= read_cards(base, folder, path.name, root)
-    if b"import" not in content and b"require(" not in content:
+    if next(find_imports(normalize_source(content)), None) is None:
         return found
-    site_dir: Path | None = None
+    site_dir, root = find_site_dir(place, path), find_page_root(place, path)
     left = _MOST_BYTES
-    pending = [("", content)]
+    pending = [(locate_page(path, site_dir), content)]
     while pending:
         importer, source = pending.pop()
         for target in find_imports(normalize_source(source)):
-            if site_dir is None:
-                site_dir = find_site_dir(place, path)
-            wanted = resolve_import(importer or locate_page(path, site_dir), target)
+            wanted = resolve_import(importer, target)
             if wanted is None or wanted in found:
                 continue
             data = found[wanted] = _read_file(site_dir / wanted, root, left)
@@ -99,10 +97,10 @@ def is_spec(doc_path: str) -> bool:
     return doc_path.endswith((".json", ".yaml", ".yml")) and not is_category(doc_path)
 
 
-def _read_spec_files(place: str, path: Path, content: bytes, root: Path) -> dict[str, bytes | None]:
+def _read_spec_files(place: str, path: Path, content: bytes) -> dict[str, bytes | None]:
     """Read the files that an OpenAPI document refers to, directly or through others."""
     found: dict[str, bytes | None] = {}
-    site_dir = find_site_dir(place, path)
+    site_dir, root = find_site_dir(place, path), find_page_root(place, path)
     left = _MOST_BYTES
     pending = [(locate_page(path, site_dir), content)]
     while pending:
@@ -315,6 +313,11 @@ class Splicer:
                 text = f"Responses:\n\n{text}"
             chain = (*chain[:-1], "")
         if use.component:
+            if CUT in text:
+                problem = "is too large, so a part of it is left out"
+                self.warnings.append(
+                    f"{self.doc_id}: a part of the API ({use.component}) {problem}"
+                )
             content = read_content(text, 0, {}, mdx=False)
             return self._splice(text, content, chain)
         front_matter = read_front_matter(chain[-1], text)

@@ -93,8 +93,8 @@ def test_what_cannot_be_read_does_not_hide_the_other_texts() -> None:
 
 
 def test_a_huge_attribute_is_left_out_and_reported() -> None:
-    text, unread = _read(f'Before.\n\n<Data json="{"word " * 250_000}" />\n\nAfter.')
-    assert text == "Before.\nAfter."
+    text, unread = _read(f'Before.\n\n<Data json="{"word " * 250_000}" title="Short" />\n\nAfter.')
+    assert text == "Before.\nShort\nAfter."
     assert unread == ("Data",)
 
 

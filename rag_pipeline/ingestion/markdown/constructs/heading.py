@@ -79,6 +79,9 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
         The blocks in source order. Text before and after an HTML heading stays a block of the
         original kind.
     """
+    if not any("<h" in line or "<Heading" in line for line in lines):
+        yield from leaves
+        return
     for leaf in _join_raw_headings(_join_components(leaves, lines), lines):
         at, position = leaf.start, 0
         may_contain = leaf.construct is PARAGRAPH or leaf.construct is HTML
