@@ -15,8 +15,6 @@ from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.local_files import remove_partial_files
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
-from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
 from rag_pipeline.core.protocols import Services
 from rag_pipeline.core.settings import load_settings
@@ -27,6 +25,7 @@ from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_pipeline.core.models import Payload
@@ -252,7 +251,7 @@ class Book:
 
         The store is of the same kind.
         """
-        catalog = QdrantCatalog(connect_memory(), "book") if self.on_memory else None
+        catalog = connect_memory_catalog() if self.on_memory else None
         clean = replace(self, root=root, catalog=catalog, embedder=HashingEmbedder())
         for path in sorted(self.docs.rglob("*")):
             if path.is_file():
@@ -265,7 +264,18 @@ class Book:
     @property
     def on_memory(self) -> bool:
         """True if the store is Qdrant's client in memory, False if it is the embedded store."""
-        return isinstance(self.catalog, QdrantCatalog)
+        return self.catalog is not None and not isinstance(self.catalog, EdgeCatalog)
+
+
+def connect_memory_catalog(forget: Callable[[str], None] | None = None) -> CollectionCatalog:
+    """Return the catalog of a new collection in the memory of Qdrant's client.
+
+    The client takes two seconds to import, which processes with an embedded store save.
+    """
+    from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog  # noqa: PLC0415
+    from rag_pipeline.adapters.stores.qdrant_connection import connect_memory  # noqa: PLC0415
+
+    return QdrantCatalog(connect_memory(), "book", forget)
 
 
 def replace_services(context: IngestionContext, **services: object) -> IngestionContext:
@@ -280,7 +290,7 @@ def make_book(root: Path, pages: dict[str, str] | None = None, *, memory: bool =
     """
     book = Book(root)
     if memory:
-        book.catalog = QdrantCatalog(connect_memory(), "book", book.forget)
+        book.catalog = connect_memory_catalog(book.forget)
     for doc_id, text in (PAGES if pages is None else pages).items():
         book.write(doc_id, text)
     return book

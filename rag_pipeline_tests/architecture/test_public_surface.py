@@ -129,23 +129,12 @@ def test_errors_keep_their_codes_and_statuses(name: str) -> None:
     assert (error.code, error.http_status) == CODES[name]
 
 
-def run_mypy(path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(path.parent), str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.slow
-def test_a_callers_code_passes_mypy_strict(tmp_path: Path) -> None:
-    path = tmp_path / "caller.py"
-    path.write_text(_CALLER, "utf-8")
-    done = run_mypy(path)
-    assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.slow
-def test_a_callers_mistakes_are_found_by_mypy(tmp_path: Path) -> None:
-    path = tmp_path / "misuse.py"
-    path.write_text(_MISUSE, "utf-8")
-    done = run_mypy(path)
-    found = [line for line in done.stdout.splitlines() if "misuse.py" in line and "error" in line]
-    assert len(found) == 4, done.stdout
+def test_mypy_accepts_a_callers_code_and_finds_a_callers_mistakes(tmp_path: Path) -> None:
+    for name, text in (("caller.py", _CALLER), ("misuse.py", _MISUSE)):
+        (tmp_path / name).write_text(text, "utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path)]
+    files = [str(tmp_path / "caller.py"), str(tmp_path / "misuse.py")]
+    done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len([line for line in errors if "misuse.py" in line]) == len(errors) == 4, done.stdout

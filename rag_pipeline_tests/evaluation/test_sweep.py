@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -23,9 +24,13 @@ from rag_pipeline_tests.evaluation.generated_book import (
     evaluate_generated_book,
 )
 
-GOOD = evaluate_generated_book(KnowingRetriever())
-RANDOM = evaluate_generated_book(RandomRetriever())
-BAD = evaluate_generated_book(ReversedRetriever())
+GOOD, RANDOM, BAD = KnowingRetriever, RandomRetriever, ReversedRetriever
+
+
+@cache
+def evaluate(retriever: type[KnowingRetriever]) -> EvaluationReport:
+    """Return the evaluation of a good, random or bad retriever, which takes a while."""
+    return evaluate_generated_book(retriever())
 
 
 def test_a_grid_changes_one_setting_at_a_time_or_all_together() -> None:
@@ -41,9 +46,10 @@ def test_a_grid_changes_one_setting_at_a_time_or_all_together() -> None:
     assert crossed[0].overrides == (("chunk_target_tokens", 300), ("chunk_overlap_tokens", 0))
 
 
-def sweep(present: EvaluationReport, *others: EvaluationReport) -> tuple[SweepCell | None, str]:
-    cells = [SweepCell((("cell", number),)) for number in range(len(others))]
-    reports = dict(zip([SweepCell(), *cells], [present, *others], strict=True))
+def sweep(*found: EvaluationReport | type[KnowingRetriever]) -> tuple[SweepCell | None, str]:
+    cells = [SweepCell((("cell", number),)) for number in range(len(found) - 1)]
+    evaluated = [evaluate(one) if isinstance(one, type) else one for one in found]
+    reports = dict(zip([SweepCell(), *cells], evaluated, strict=True))
     seen: list[SweepCell] = []
     result = run_sweep(cells, reports.__getitem__, seen.append)
     assert seen == [SweepCell(), *cells]
@@ -65,12 +71,13 @@ def test_an_equal_or_worse_design_does_not_win() -> None:
 
 
 def test_the_report_half_does_not_influence_the_winner() -> None:
+    best, worst = evaluate(GOOD), evaluate(BAD)
     mixed = tuple(
         good if good.half == "report" else bad
-        for good, bad in zip(GOOD.questions, BAD.questions, strict=True)
+        for good, bad in zip(best.questions, worst.questions, strict=True)
     )
     lucky = EvaluationReport(
-        **{name: getattr(BAD, name) for name in EvaluationReport.__slots__} | {"questions": mixed}
+        **{name: getattr(worst, name) for name in EvaluationReport.__slots__} | {"questions": mixed}
     )
     assert sweep(BAD, lucky)[0] is None
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.protocols import EmbeddingCache
     from rag_pipeline.core.sources import Edition
 
 LIMITS = ChunkLimits(min_tokens=30, target_tokens=60, max_tokens=90, overlap_tokens=15)
@@ -143,8 +144,13 @@ class NoCache:
         """Do nothing."""
 
 
-def make_points(pages: Mapping[str, str]) -> list[Point]:
-    """Return the points that an ingestion would write for the pages, which map paths to sources."""
+def make_points(pages: Mapping[str, str], known: EmbeddingCache | None = None) -> list[Point]:
+    """Return the points that an ingestion would write for the pages, which map paths to sources.
+
+    Args:
+        pages: The pages.
+        known: The vectors of texts that need not be embedded.
+    """
     points = []
     embedder, encoder = LocalEmbedder(), Bm25Encoder()
     for doc_path, source in pages.items():
@@ -152,7 +158,7 @@ def make_points(pages: Mapping[str, str]) -> list[Point]:
         doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), hash_text(source), len(data), 0)
         parsed = parse_doc(doc, SiteSettings("/book/"), data)
         chunks = chunk_doc(parsed, LIMITS)
-        vectors = embed_chunks(chunks, embedder, NoCache()).vectors
+        vectors = embed_chunks(chunks, embedder, known or NoCache()).vectors
         sparse = encoder.encode_passages([chunk.embedding_text for chunk in chunks])
         payloads = build_payloads(parsed.document, chunks, {}, "2026-01-01T00:00:00Z")
         points += [

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import httpx
@@ -40,9 +41,13 @@ root, action, moment = sys.argv[1:]
 book = Book(pathlib.Path(root))
 kill = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 context = watch(book.build_context(), Boundaries(kill, moment or None))
+sys.stdin.readline()
 book.ingest(IngestionRequest(rebuild=action == "rebuild"), context)
 """
-"""Ingests a book. Kills itself at the first moment whose name starts with the third argument."""
+"""Ingests a book when it is told to.
+
+It kills itself at the first moment whose name starts with the third argument.
+"""
 
 
 def write_pages(book: Book, verb: str, parts: int = 3) -> None:
@@ -79,9 +84,11 @@ def client(book: Book) -> Iterator[httpx.Client]:
 
 
 def start_writer(book: Book, action: str, moment: str = "") -> subprocess.Popen[str]:
-    """Start a process that ingests or rebuilds the book, and kills itself at a moment."""
+    """Start a process that will ingest or rebuild the book, and kill itself at a moment."""
     command = [sys.executable, "-c", WRITER, str(book.root), action, moment]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
 
 
 def ask(client: httpx.Client, number: int = 11) -> httpx.Response:
@@ -91,17 +98,20 @@ def ask(client: httpx.Client, number: int = 11) -> httpx.Response:
 
 
 def ask_until_done(client: httpx.Client, writer: subprocess.Popen[str]) -> list[httpx.Response]:
-    """Ask with several callers until a process ends, and once more after that."""
+    """Ask with several callers before a process writes, until it ends, and once more after that."""
+    assert writer.stdin is not None
+    begin = Barrier(CALLERS, lambda: print("go", file=writer.stdin))
 
     def call(first: int) -> list[httpx.Response]:
-        found = []
+        found = [ask(client, first)]
+        begin.wait(WAIT_S)
         is_over = False
         while not is_over:
+            found.append(ask(client, (first + len(found) * CALLERS) % 900))
             with suppress(subprocess.TimeoutExpired):  # the pause leaves the writer some time
                 writer.wait(PAUSE_S)
             is_over = writer.poll() is not None
-            found.append(ask(client, (first + len(found) * CALLERS) % 900))
-        return found
+        return [*found, ask(client, first)]
 
     with ThreadPoolExecutor(CALLERS) as pool:
         return [response for part in pool.map(call, range(CALLERS)) for response in part]

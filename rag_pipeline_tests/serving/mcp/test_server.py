@@ -28,6 +28,7 @@ from rag_pipeline.serving.mcp.server import build_mcp_server, describe_coverage
 from rag_pipeline.serving.protection.requests import protect
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
+    NoCache,
     build_collection,
     make_points,
     make_settings,
@@ -35,12 +36,14 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 from rag_pipeline_tests.serving.loopback_app import run_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fastapi import Request, Response
     from mcp.types import CallToolResult
     from starlette.middleware.base import RequestResponseEndpoint
+
+    from rag_pipeline.core.vectors import ChunkVectors
 
 LONG_PAGE = "module-3/3.1-long/long.md"
 LONG = "---\ntitle: Gears\n---\n\n# Gears\n\n## Ratios\n\n" + "\n\n".join(
@@ -55,8 +58,22 @@ TOOLS = ["search_docs", "read_section", "list_contents", "ask_textbook"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the tiny book and of one long page, which are indexed."""
     made = tmp_path_factory.mktemp("book")
-    build_collection(make_settings(made), make_points(PAGES | {LONG_PAGE: LONG}))
+    points = make_points(PAGES)
+    vectors = points[0].vectors
+    build_collection(make_settings(made), points + make_points({LONG_PAGE: LONG}, _Known(vectors)))
     return made
+
+
+class _Known(NoCache):
+    """The same vectors for each text, because the embedding of the long page takes long."""
+
+    def __init__(self, vectors: ChunkVectors) -> None:
+        self._vectors = vectors
+
+    def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
+        """Return the vectors."""
+        del fingerprint
+        return dict.fromkeys(text_hashes, self._vectors)
 
 
 @pytest.fixture(scope="module")
