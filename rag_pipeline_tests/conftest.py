@@ -1,4 +1,4 @@
-"""The number of processes that run tests, and the profiles of Hypothesis.
+"""The number of processes that run tests, the profiles of Hypothesis, and an empty history.
 
 The environment variable HYPOTHESIS_PROFILE chooses the profile.
 
@@ -9,10 +9,14 @@ tries 10,000 examples of each property, different ones in every run.
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
+_DAGSTER_SETTINGS = Path(__file__).parents[1] / "dagster.yaml"
 _SLOW_INPUT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile(
@@ -36,3 +40,24 @@ def pytest_xdist_auto_num_workers() -> int:
     About half of the time, tests wait for servers and for processes that they started.
     """
     return 2 * (os.cpu_count() or 1)
+
+
+@pytest.fixture(scope="session")
+def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Dagster in which no run has been recorded, made once for all test processes."""
+    import dagster as dg  # noqa: PLC0415  # other tests start without it
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    home = shared / "empty-history"
+    with FileLock(shared / "empty-history.lock"):
+        if not home.is_dir():
+            unfinished = shared / "unfinished-history"
+            unfinished.mkdir()
+            shutil.copy(_DAGSTER_SETTINGS, unfinished)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("DAGSTER_HOME", str(unfinished))
+                dg.DagsterInstance.get().dispose()
+            unfinished.rename(home)
+    return home

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import dagster as dg
 import pytest
-from filelock import FileLock
 
 from rag_pipeline import cli
 from rag_pipeline.orchestration import instance
@@ -28,10 +24,9 @@ from rag_pipeline_tests.loopback import LoopbackServer, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from rag_pipeline.core.settings import Settings
-
-DAGSTER_SETTINGS = Path(__file__).parents[2] / "dagster.yaml"
 
 
 @pytest.fixture
@@ -45,25 +40,6 @@ def server() -> Iterator[LoopbackServer]:
 def command(tmp_path: Path, server: LoopbackServer) -> Command:
     """The command with a book of three pages that is not indexed."""
     return make_command(tmp_path, server.url)
-
-
-@pytest.fixture(scope="session")
-def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of Dagster in which no run has been recorded, made once for all test processes."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    home = shared / "empty-history"
-    with FileLock(shared / "empty-history.lock"):
-        if not home.is_dir():
-            unfinished = shared / "unfinished-history"
-            unfinished.mkdir()
-            shutil.copy(DAGSTER_SETTINGS, unfinished)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("DAGSTER_HOME", str(unfinished))
-                dg.DagsterInstance.get().dispose()
-            unfinished.rename(home)
-    return home
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -23,15 +22,16 @@ from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline_tests.book import PAGES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rag_pipeline_tests.book import Book
 
 
 def test_a_run_keeps_no_events_of_finished_documents_in_memory(
-    book: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    book: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_history: Path
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
-    (tmp_path / "dagster").mkdir()
-    shutil.copy(Path(__file__).parents[2] / "dagster.yaml", tmp_path / "dagster")
+    shutil.copytree(empty_history, tmp_path / "dagster")
     for number in range(20):
         book.write(f"page-{number}.md", f"## Section\n\nText of page {number}.")
     doc_count = 20 + len(PAGES)

@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -27,6 +26,7 @@ from rag_pipeline_tests.orchestration.test_ingestion_assets import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from rag_pipeline.ingestion.events import IngestionEvent
 
@@ -103,12 +103,11 @@ def settle(book: DagsterBook, ticks: int = 3) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_history: Path) -> Path:
     """A folder with a book that is not indexed, and a home of Dagster with the real settings."""
     make_book(tmp_path, PAGES)
     home = tmp_path / "dagster"
-    home.mkdir()
-    shutil.copy(Path(__file__).parents[2] / "dagster.yaml", home)
+    shutil.copytree(empty_history, home)
     monkeypatch.setenv("DAGSTER_HOME", str(home))
     return tmp_path
 
