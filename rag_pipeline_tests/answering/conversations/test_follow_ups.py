@@ -87,6 +87,16 @@ Which of the two is faster?
 Are the two equal?
 Can both be used together?
 Do the three differ?
+In one sentence
+Can you summarize that in two sentences?
+As bullet points, please
+Briefly
+Rephrase that
+Und warum nicht mit TypeScript?
+Aber warum?
+Et sous Windows ?
+Pero ¿por qué?
+¿Y en Windows?
 """.splitlines()
 
 COMPLETE_QUESTIONS: Final = """\
@@ -156,6 +166,10 @@ When are both sides of a steak done?
 What are the two phases of baking?
 How do the two crates share their state?
 Give me a recipe for focaccia
+What is a linked list?
+How do I write a sentence parser?
+Summarize the borrow checker
+Y axis rotation
 If I do badly in the small tests, how much can that hurt my final mark?
 """.splitlines()
 
