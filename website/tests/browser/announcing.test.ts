@@ -1,7 +1,9 @@
 import type {Page} from 'playwright-core';
 import {expect, test} from 'vitest';
 
+import {listSentences, readState, setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 /** Notes every change of a live region, like a screen reader would announce it. */
 function noteAnnouncements(): void {
@@ -30,6 +32,23 @@ function noteAnnouncements(): void {
 async function readAnnouncements(page: Page): Promise<string[]> {
   return page.evaluate(() => (window as unknown as {announced: string[]}).announced);
 }
+
+test('an answer is announced once, and not word by word', async () => {
+  await setScript(findModel(), {pieces: 6, pauseMs: 80});
+  const {page, panel} = await openBook({book: findWriting().book, before: noteAnnouncements});
+  await panel.open();
+  expect(await panel.ask('What is the zero moment point?')).toBe('done');
+  const {prompts} = await readState(findModel());
+  const written = listSentences(prompts.at(-1) ?? '').slice(0, 6);
+  expect(written).toHaveLength(6);
+  await expect.poll(async () => (await readAnnouncements(page)).join('\n')).toContain(written[5]);
+  const announced = await readAnnouncements(page);
+  for (const sentence of written) {
+    expect(announced.filter((text) => text.includes(sentence))).toHaveLength(1);
+  }
+  // Besides the answer: that it is being looked for.
+  expect(announced.length).toBeLessThanOrEqual(3);
+});
 
 test('a jump on a phone is announced outside of the closed sheet, each time', async () => {
   const phone = {viewport: {width: 360, height: 640}, hasTouch: true, isMobile: true};

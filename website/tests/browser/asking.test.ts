@@ -1,7 +1,9 @@
 import {expect, test} from 'vitest';
 
+import {release, setScript} from './harness/model';
 import {readTargets} from './harness/panel';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 
@@ -29,6 +31,39 @@ test('formulas of an answer are typeset and its code is highlighted', async () =
   expect(await panel.turn.locator('.katex-error').count()).toBe(0);
   await panel.ask('How do I launch a ROS 2 node in Python?');
   await panel.turn.locator('pre .token').first().waitFor();
+});
+
+test('an answer of a model appears while it is being written', async () => {
+  const first = 'The ZMP is the point on the ground where the moment of gravity';
+  const end = 'the real CoP stops at the edge and the foot begins to rotate about it';
+  const pieces = `${first} and inertia forces has no horizontal component [1]. `.split(/(?<= )/);
+  await setScript(findModel(), {pieces, quotes: false, held: [`The plan is impossible: ${end} [1].`]});
+  const {panel} = await openBook({book: findWriting().book});
+  await panel.open();
+  await panel.send(QUESTION);
+  await panel.waitForStatus('streaming');
+  await panel.waitForText(first);
+  expect(await panel.status()).toBe('streaming');
+  expect(await panel.turn.innerText()).not.toContain(end);
+  await release(findModel());
+  await panel.waitForStatus('done');
+  await panel.waitForText(end);
+  expect(await panel.citations.count()).toBeGreaterThan(0);
+});
+
+test('money in an answer is not read as a formula', async () => {
+  const pieces = [
+    'The ZMP is the point on the ground where the moment of gravity and inertia forces has no ',
+    'horizontal component, with the CoM at constant height $z_c$ [1]. ',
+    'A sensor costs $5 and a motor costs $7.',
+  ];
+  await setScript(findModel(), {pieces, quotes: false});
+  const {panel} = await openBook({book: findWriting().book});
+  await panel.open();
+  expect(await panel.ask(QUESTION)).toBe('done');
+  await panel.waitForText(/costs \$5 and a motor costs \$7/);
+  const written = panel.turn.locator('p', {hasText: 'A sensor costs'});
+  await expect.poll(() => written.locator('.katex').count()).toBe(1);
 });
 
 test('a greeting gets a reply without sources', async () => {

@@ -54,12 +54,11 @@ test('a reload keeps the conversation and asks nothing again', async () => {
   await panel.ask(QUESTION);
   // Formulas are TeX until what draws them is loaded.
   await panel.turn.locator('.katex').first().waitFor();
-  const passage = panel.turn.locator('figure').first();
-  const text = await passage.innerText();
+  const text = await panel.turn.innerText();
   await page.reload();
   await panel.reopen();
   await expect.poll(() => panel.turns.count()).toBe(1);
-  await expect.poll(() => passage.innerText()).toBe(text);
+  await expect.poll(() => panel.turn.innerText()).toBe(text);
   expect(sent).toHaveLength(1);
 });
 

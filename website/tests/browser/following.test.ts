@@ -1,7 +1,66 @@
-import type {Panel} from './harness/panel';
 import {expect, test} from 'vitest';
 
+import {listSentences, readState, release, setScript} from './harness/model';
+import type {Panel} from './harness/panel';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
+
+// Sentences of the book, each a paragraph: more than a low window shows at once.
+const SHOWN = 9;
+const SCRIPT = {pieces: SHOWN + 1, held: 4};
+const LOW = {viewport: {width: 1280, height: 520}};
+
+/** Asks, and waits until the last sentence before `release` is shown. */
+async function askAtLength(panel: Panel): Promise<void> {
+  await panel.open();
+  await panel.send('What is physical AI?');
+  await panel.waitForStatus('streaming');
+  const {prompts} = await readState(findModel());
+  const sentences = listSentences(prompts.at(-1) ?? '');
+  expect(sentences.length).toBeGreaterThan(SCRIPT.pieces);
+  // A sentence is shown when the next one begins.
+  await panel.waitForText(sentences[SHOWN - 1] ?? '');
+}
+
+/** Returns how far the end of the conversation is below what the reader sees, in pixels. */
+async function readDistance(panel: Panel): Promise<number> {
+  return panel.turn.evaluate((turn) => {
+    let box: Element | null = turn;
+    while (box && !/auto|scroll/.test(getComputedStyle(box).overflowY)) {
+      box = box.parentElement;
+    }
+    return box ? box.scrollHeight - box.scrollTop - box.clientHeight : Number.NaN;
+  });
+}
+
+test('the panel follows an answer while the reader is at its end', async () => {
+  await setScript(findModel(), SCRIPT);
+  const {panel} = await openBook({book: findWriting().book, context: LOW});
+  await askAtLength(panel);
+  await expect.poll(() => readDistance(panel)).toBeLessThan(120);
+  await release(findModel());
+  await panel.waitForEnd();
+});
+
+test('the panel stays where the reader scrolled to, until a jump to the latest', async () => {
+  await setScript(findModel(), SCRIPT);
+  const {page, panel} = await openBook({book: findWriting().book, context: LOW});
+  await askAtLength(panel);
+  await panel.turn.hover();
+  await page.mouse.wheel(0, -600);
+  await expect.poll(() => readDistance(panel)).toBeGreaterThan(300);
+  const before = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
+  const distance = await readDistance(panel);
+  await release(findModel());
+  await panel.waitForEnd(); // the sources appear below the last sentence
+  expect(await readDistance(panel)).toBeGreaterThan(distance);
+  const after = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
+  expect(Math.abs(after - before)).toBeLessThan(2);
+
+  await panel.button('Jump to the latest').click();
+  await expect.poll(() => readDistance(panel)).toBeLessThan(120);
+  expect(await panel.button('Jump to the latest').count()).toBe(0);
+});
 
 /** Returns how far the conversation is scrolled. */
 const readTop = (panel: Panel): Promise<number> =>

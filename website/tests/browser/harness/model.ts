@@ -15,15 +15,19 @@ export interface Script {
   status?: number;
   /**
    * The pieces of the answer, after a quote of the first source, without which a service would quote
-   * the book itself. Without pieces, the model writes only the quote.
+   * the book itself. Without pieces, the model writes only the quote. A number stands for so many
+   * sentences of the sources, each in a paragraph of its own.
    */
-  pieces?: string[];
+  pieces?: string[] | number;
   /** False for an answer that does not begin with a quote. */
   quotes?: false;
   /** A text of the book. The model writes it and cites the source that contains it. */
   quote?: string;
-  /** Further pieces, which the model writes when a test calls `release`. */
-  held?: string[];
+  /**
+   * Further pieces, which the model writes when a test calls `release`. A number stands for so many
+   * sentences that follow those of `pieces`.
+   */
+  held?: string[] | number;
   /** The pause before each piece. */
   pauseMs?: number;
   /** How the answer ends: in order, by a broken connection, or with silence. */
@@ -105,11 +109,15 @@ async function write(
   }
   response.writeHead(200, {'content-type': 'text/event-stream'});
   response.flushHeaders();
-  let quotes = script.quotes !== false && script.pieces !== undefined;
-  const writeAll = async (pieces: string[]): Promise<void> => {
-    const begin = quotes && pieces.length > 0 ? [...quote(prompt), '\n\n'] : [];
-    quotes &&= pieces.length === 0;
-    for (const piece of [...begin, ...pieces]) {
+  const {pieces, held} = script;
+  const sentences = listSentences(prompt);
+  const read = (part: string[] | number, from = 0): string[] =>
+    typeof part === 'number' ? sentences.slice(from, from + part).map((text) => `${text}\n\n`) : part;
+  let quotes = script.quotes !== false && Array.isArray(pieces);
+  const writeAll = async (part: string[]): Promise<void> => {
+    const begin = quotes && part.length > 0 ? [...quote(prompt), '\n\n'] : [];
+    quotes &&= part.length === 0;
+    for (const piece of [...begin, ...part]) {
       await sleep(script.pauseMs ?? 5);
       if (response.destroyed) {
         return;
@@ -117,10 +125,10 @@ async function write(
       response.write(encode(piece, null));
     }
   };
-  await writeAll(script.pieces ?? quote(prompt, script.quote));
-  if (script.held) {
+  await writeAll(pieces === undefined ? quote(prompt, script.quote) : read(pieces));
+  if (held) {
     await released;
-    await writeAll(script.held);
+    await writeAll(read(held, typeof pieces === 'number' ? pieces : 0));
   }
   if (response.destroyed) {
     return;
@@ -144,15 +152,36 @@ function encode(content: string, finish: string | null): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
+interface PromptSource {
+  number: string;
+  body: string;
+}
+
+/** Returns the sources of a prompt; none for a prompt such as that for a translation. */
+const readSources = (prompt: string): PromptSource[] =>
+  [...prompt.matchAll(/=== SOURCE (\d+) \w+ ===\n([\s\S]*?)(?=\n=== |$)/g)].map(
+    ([, number, body]) => ({number: number as string, body: body as string}),
+  );
+
+/** Returns the sentences in the prose of a prompt's sources, in order, without formulas and code. */
+export function listSentences(prompt: string): string[] {
+  const sentences = readSources(prompt).flatMap(({body}) =>
+    body
+      .split('\n')
+      .flatMap((line) => line.split(/(?<=[.?]) /))
+      .filter((text) => /^[A-Z][^$`*_|#[\]():]{40,}\.$/.test(text)),
+  );
+  return [...new Set(sentences)];
+}
+
 /** Returns a text with its source, or else the first sentence of the first source, if any. */
 function quote(prompt: string, text?: string): string[] {
-  const pattern = /=== SOURCE (\d+) \w+ ===\n([\s\S]*?)(?=\n=== |$)/g;
-  const sources = [...prompt.matchAll(pattern)].map(([, number, body]) => ({
-    number: number as string,
-    body: (body as string).replace(/\s+/g, ' '),
+  const sources = readSources(prompt).map(({number, body}) => ({
+    number,
+    body: body.replace(/\s+/g, ' '),
   }));
   if (sources.length === 0) {
-    return []; // such as a prompt for a translation
+    return [];
   }
   const found = text ? sources.find(({body}) => body.includes(text)) : sources[0];
   if (!found) {
