@@ -1,6 +1,6 @@
 /** A Docusaurus theme that adds a panel which answers questions about the site. */
 
-import {cp} from 'node:fs/promises';
+import {cp, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {LoadContext, Plugin} from '@docusaurus/types';
@@ -50,7 +50,10 @@ export default function themeRoboTutor(context: LoadContext, options: CheckedOpt
       postBuild: async (props) => {
         if (searches) {
           const program = fileURLToPath(new URL('./static/program', import.meta.url));
-          await cp(program, join(props.outDir, SEARCH_FOLDER), {recursive: true});
+          const folder = join(props.outDir, SEARCH_FOLDER);
+          await cp(program, folder, {recursive: true});
+          // The export of an index replaces the file, so that the panel need not guess.
+          await writeFile(join(folder, 'manifest.json'), '{"index": null}\n');
         }
         if (manifest) {
           await writeManifest(pages, props);

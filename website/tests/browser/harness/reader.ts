@@ -63,8 +63,7 @@ let shared: Promise<BrowserContext> | undefined;
 export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   const isOwn = Boolean(options.context ?? options.before);
   const context = await (isOwn ? openContext(options) : (shared ??= openContext({})));
-  // Without an address of a service, the panel first looks for an index beside the pages.
-  const expected = [/robotutor-search\/manifest\.json/, /\/v1\/contents/, ...(options.expected ?? [])];
+  const expected = [...(options.expected ?? [])];
   const errors: string[] = [];
   const sent: Record<string, unknown>[] = [];
   const watchPage = (page: Page): void => watch(page, errors, sent);

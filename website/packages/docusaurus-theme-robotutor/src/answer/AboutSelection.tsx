@@ -2,12 +2,13 @@ import {useEffect, useState, type ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
 import type {Turn} from '../conversation/model';
 import {fetchEntries, fetchSection, type SectionText} from '../service/requests';
-import {useSettings} from '../settings';
+import {useSiteSettings} from '../settings';
 import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
 import {excerptOf} from './excerpt';
 import {PlaceLink} from './PlaceLink';
 import {dropHeading} from './plainText';
+import {Toggle} from './Toggle';
 import {words} from './words';
 import styles from './answer.module.css';
 
@@ -77,15 +78,7 @@ function Excerpt({section, known = ''}: ExcerptProps): ReactNode {
     <div className={styles.source}>
       <div className={styles.caption}>
         <PlaceLink place={section} />
-        {excerpt !== text && (
-          <button
-            aria-expanded={open}
-            className={styles.fold}
-            type="button"
-            onClick={() => setOpen(!open)}>
-            {open ? words.less() : words.show()}
-          </button>
-        )}
+        {excerpt !== text && <Toggle isFold open={open} onToggle={setOpen} />}
       </div>
       <div className={styles.excerpt}>
         <AnswerText text={open ? text : excerpt} />
@@ -96,13 +89,12 @@ function Excerpt({section, known = ''}: ExcerptProps): ReactNode {
 
 /** Returns what the book says around a selection. An answer is readable without it. */
 function useSurroundings({asked}: Turn): {section: SectionText | null; entries: SectionText[]} {
-  const {serviceUrl, apiKey} = useSettings();
+  const settings = useSiteSettings();
   const {text = '', url = ''} = asked.selection ?? {};
   const [section, setSection] = useState<SectionText | null>(null);
   const [entries, setEntries] = useState<SectionText[]>([]);
   useEffect(() => {
     let isCurrent = true;
-    const settings = {serviceUrl, apiKey};
     fetchSection(settings, url).then(
       (found) => isCurrent && setSection(found),
       () => undefined,
@@ -114,6 +106,6 @@ function useSurroundings({asked}: Turn): {section: SectionText | null; entries: 
     return () => {
       isCurrent = false;
     };
-  }, [serviceUrl, apiKey, text, url]);
+  }, [settings, text, url]);
   return {section, entries};
 }

@@ -1,5 +1,5 @@
 import {useEffect, useRef, useState, type ReactNode} from 'react';
-import {words} from './words';
+import {Toggle} from './Toggle';
 import styles from './answer.module.css';
 
 /** The share of the list's height that a passage may take. */
@@ -63,15 +63,7 @@ export function Capped({children}: {children: ReactNode}): ReactNode {
           {children}
         </div>
       </div>
-      {cut !== null && (
-        <button
-          aria-expanded={open}
-          className={styles.textButton}
-          type="button"
-          onClick={() => setOpen(!open)}>
-          {open ? words.less() : words.more()}
-        </button>
-      )}
+      {cut !== null && <Toggle open={open} onToggle={setOpen} />}
     </>
   );
 }

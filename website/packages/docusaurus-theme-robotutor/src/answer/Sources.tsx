@@ -8,6 +8,7 @@ import {PlaceLink} from './PlaceLink';
 import {excerptOf} from './excerpt';
 import {dropHeading} from './plainText';
 import {showNumber, sortSources} from './sortSources';
+import {Toggle} from './Toggle';
 import {headingWords, words} from './words';
 import styles from './answer.module.css';
 
@@ -70,15 +71,7 @@ function SourceItem({source}: {source: Source}): ReactNode {
       <div className={styles.excerpt}>
         <AnswerText text={open ? text : excerptOf(text, EXCERPT_LENGTH)} />
       </div>
-      {isLong && (
-        <button
-          aria-expanded={open}
-          className={styles.textButton}
-          type="button"
-          onClick={() => setOpen(!open)}>
-          {open ? words.less() : words.more()}
-        </button>
-      )}
+      {isLong && <Toggle open={open} onToggle={setOpen} />}
     </li>
   );
 }

@@ -54,8 +54,3 @@ export function showNumber(turn: Turn, number: number): number {
 export function isQuoted(turn: Turn): boolean {
   return turn.kind === 'extracted' && turn.passages.length > 0;
 }
-
-/** Returns true if the reader asked about selected text only. */
-export function isAboutSelection(turn: Turn): boolean {
-  return turn.asked.selection !== undefined;
-}

@@ -3,7 +3,7 @@ import {AskButton} from '../compose/AskButton';
 import type {Asked, Turn} from '../conversation/model';
 import {decode} from '../addresses';
 import type {Page} from '../service/requests';
-import {useSettings} from '../settings';
+import {useSiteSettings} from '../settings';
 import styles from './Panel.module.css';
 import {suggestNeighbors} from './suggestions';
 import {fetchPage, findPage} from './useBook';
@@ -57,14 +57,14 @@ function findCited({asked, kind, level, passages, sentences, sources}: Turn): st
 
 /** Returns the page at an address once the service has named its sections. */
 function useCitedPage(url: string | null): Page | null {
-  const {serviceUrl, apiKey} = useSettings();
+  const settings = useSiteSettings();
   const [page, setPage] = useState<Page | null>(null);
   useEffect(() => {
     let isCurrent = true;
     setPage(null);
     if (url) {
       const path = url.split('#')[0] ?? '';
-      fetchPage({serviceUrl, apiKey}, path).then(
+      fetchPage(settings, path).then(
         (pages) => isCurrent && setPage(findPage(pages, path)),
         () => undefined, // an answer is complete without further questions
       );
@@ -72,6 +72,6 @@ function useCitedPage(url: string | null): Page | null {
     return () => {
       isCurrent = false;
     };
-  }, [url, serviceUrl, apiKey]);
+  }, [url, settings]);
   return page;
 }

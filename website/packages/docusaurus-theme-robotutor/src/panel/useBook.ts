@@ -26,7 +26,6 @@ export function useBook(settings: ServiceSettings, open: boolean): Book {
   const [answered, setAnswered] = useState<readonly string[]>([]);
   const [failed, setFailed] = useState(false);
   const asked = useRef(new Set<string>());
-  const {serviceUrl, apiKey, searchUrl} = settings;
   const path = readPath(pathname);
   const page = findPage(pages, pathname);
   const known = page !== null || answered.includes(path);
@@ -36,7 +35,7 @@ export function useBook(settings: ServiceSettings, open: boolean): Book {
     }
     asked.current.add(path);
     setFailed(false);
-    fetchPage({serviceUrl, apiKey, searchUrl}, pathname)
+    fetchPage(settings, pathname)
       .then(
         (found) => {
           setPages((before) => addPages(before, found));
@@ -46,7 +45,7 @@ export function useBook(settings: ServiceSettings, open: boolean): Book {
       )
       // After a failure, it is asked again when the panel is opened again.
       .finally(() => asked.current.delete(path));
-  }, [open, known, path, pathname, serviceUrl, apiKey, searchUrl]);
+  }, [open, known, path, pathname, settings]);
   return {pages, page, loading: !known && !failed, failed};
 }
 

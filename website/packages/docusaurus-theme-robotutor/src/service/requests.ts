@@ -72,6 +72,22 @@ export async function send(
   return response;
 }
 
+/**
+ * Sends a request whose answer is short. It fails like one to a service that is down if questions
+ * go to the index of the site, because then there is no service.
+ */
+async function sendShort(
+  settings: ServiceSettings,
+  path: string,
+  body?: unknown,
+): Promise<Response> {
+  if (await usesIndex(settings)) {
+    throw makeError(SERVICE_DOWN, 'down');
+  }
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  return send(settings, path, {body, accept: 'application/json', signal});
+}
+
 /** Stores a rating of an answer and an optional note; a later rating replaces it. */
 export async function rateAnswer(
   settings: ServiceSettings,
@@ -79,8 +95,7 @@ export async function rateAnswer(
 ): Promise<void> {
   const note = rating.note?.trim();
   const body = {answer_id: rating.answerId, thumb: rating.thumb, ...(note ? {note} : {})};
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await send(settings, '/v1/feedback', {body, accept: 'application/json', signal});
+  const response = await sendShort(settings, '/v1/feedback', body);
   if (response.status !== 204) {
     throw makeError(SERVICE_DOWN, 'down'); // some other server answered
   }
@@ -101,8 +116,7 @@ export async function fetchContents(
     return [];
   }
   const path = `/v1/contents?${new URLSearchParams(wanted).toString()}`;
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await send(settings, path, {accept: 'application/json', signal});
+  const response = await sendShort(settings, path);
   const body: unknown = await response.json().catch(() => null);
   if (!isRecord(body)) {
     throw makeError(SERVICE_DOWN, 'down'); // some other server answered
@@ -110,13 +124,9 @@ export async function fetchContents(
   return readList(body.pages, readPage);
 }
 
-/** Returns what the service says about its names; null without a service. */
+/** Returns what the service says about its names. */
 export async function fetchAbout(settings: ServiceSettings): Promise<unknown> {
-  if (await usesIndex(settings)) {
-    return null;
-  }
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await send(settings, '/v1/about', {accept: 'application/json', signal});
+  const response = await sendShort(settings, '/v1/about');
   return response.json();
 }
 
@@ -131,8 +141,7 @@ export async function fetchSection(
   url: string,
 ): Promise<SectionText | null> {
   const path = `/v1/sections?${new URLSearchParams({url}).toString()}`;
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await send(settings, path, {accept: 'application/json', signal});
+  const response = await sendShort(settings, path);
   return readSection(await response.json().catch(() => null));
 }
 
@@ -141,9 +150,7 @@ export async function fetchEntries(
   settings: ServiceSettings,
   text: string,
 ): Promise<SectionText[]> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const options = {body: {text}, accept: 'application/json', signal};
-  const response = await send(settings, '/v1/glossary', options);
+  const response = await sendShort(settings, '/v1/glossary', {text});
   const body: unknown = await response.json().catch(() => null);
   return isRecord(body) ? readList(body.entries, readSection) : [];
 }
@@ -154,8 +161,7 @@ export async function checkReady(settings: ServiceSettings): Promise<boolean> {
     return true;
   }
   try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await send(settings, '/readyz', {accept: 'application/json', signal});
+    const response = await sendShort(settings, '/readyz');
     // A static site may answer every address with a page.
     return response.headers.get('content-type')?.includes('json') ?? false;
   } catch {

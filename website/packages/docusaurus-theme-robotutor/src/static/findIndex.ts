@@ -16,20 +16,18 @@ export async function usesIndex(settings: {
   }
   const known = found.get(searchUrl) ?? findIndex(searchUrl);
   found.set(searchUrl, known);
-  const isFound = await known;
-  if (!isFound) {
-    found.delete(searchUrl); // it may only be offline now
-  }
-  return isFound;
-}
-
-async function findIndex(searchUrl: string): Promise<boolean> {
   try {
-    const response = await fetch(`${searchUrl}manifest.json`);
-    // A static host may answer every address with a page.
-    const manifest: unknown = response.ok ? await response.json() : null;
-    return typeof (manifest as {format?: unknown} | null)?.format === 'number';
+    return await known;
   } catch {
+    found.delete(searchUrl); // it may only be offline now
     return false;
   }
+}
+
+/** Reads the manifest. The build of the theme writes one without an index, which the export replaces. */
+async function findIndex(searchUrl: string): Promise<boolean> {
+  const response = await fetch(`${searchUrl}manifest.json`);
+  // A static host may answer every address with a page, which is not JSON.
+  const manifest = (await response.json()) as {format?: unknown} | null;
+  return response.ok && typeof manifest?.format === 'number';
 }

@@ -84,10 +84,20 @@ describe('the index of the site', () => {
   it.each([
     ['with a manifest', '{"format": 1}', 200, true],
     ['with a page in its place', '<html>', 200, false],
+    ['with the manifest of a build without an index', '{"index": null}', 200, false],
     ['without one', '', 404, false],
   ])('%s', async (name, body, status, expected) => {
     vi.stubGlobal('fetch', async () => new Response(body, {status}));
     expect(await usesIndex({serviceUrl: '', searchUrl: `/${name}/`})).toBe(expected);
+  });
+
+  it('is looked for once', async () => {
+    const ask = vi.fn(async () => new Response('{"index": null}'));
+    vi.stubGlobal('fetch', ask);
+    for (let times = 0; times < 2; times += 1) {
+      expect(await usesIndex({serviceUrl: '', searchUrl: '/once/'})).toBe(false);
+    }
+    expect(ask).toHaveBeenCalledTimes(1);
   });
 
   it('is not used beside a service, and not looked for without an address', async () => {
