@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from rag_pipeline.adapters.embedders.local import find_weights, read_word_pieces
 from rag_pipeline.adapters.local_files import write_bytes_atomically
 from rag_pipeline.answering import confidence, grounding
 from rag_pipeline.answering.models import Source
+from rag_pipeline.answering.quoting.figures import MOST_FIGURES, list_shown
 from rag_pipeline.answering.quoting.passages import hide_solutions
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.payload import read_metadata, read_text
@@ -40,7 +41,7 @@ from rag_pipeline.retrieval import (
     search,
 )
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K
-from rag_pipeline.retrieval.models import Citation, name_edition
+from rag_pipeline.retrieval.models import Citation, name_edition, name_section
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ INDEX_FILE: Final = "index.bin"
 MODEL_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "manifest.json"
 
-_NOWHERE: Final = Citation("", "", "", "", "")
 _MAX_WEIGHT: Final = 2.2  # the highest BM25 weight of a term, k + 1
 
 
@@ -276,15 +276,24 @@ def _describe(
     passages: list[dict[str, Any]] = []
     for point in points:
         metadata = read_metadata(point.payload)
-        text, blocks = read_text(point.payload), metadata.blocks
+        source = Source(
+            1,
+            "",
+            read_text(point.payload),
+            Citation("", "", metadata.url, "", ""),
+            metadata.blocks,
+            content_type=metadata.content_type,
+            figures=metadata.figures,
+        )
         if hides_solutions:
-            whole = Source(1, "", text, _NOWHERE, blocks, content_type=metadata.content_type)
-            shown = hide_solutions(whole)
-            text, blocks = shown.text, shown.blocks
+            source = hide_solutions(source)
+        text, blocks = source.text, source.blocks
+        figures = [asdict(one) for one in islice(list_shown(source), MOST_FIGURES)]
         place = places[point.point_id]
         passages.append(
             {
                 **_cite(metadata),
+                **({"figures": figures} if figures else {}),
                 "text": text,
                 "page": number("page", place.page),
                 "section_key": number("section", place.section),
@@ -312,7 +321,7 @@ def _cite(metadata: ChunkMetadata) -> dict[str, JsonValue]:
         "chunk_id": metadata.chunk_id,
         "doc_path": metadata.doc_path,
         "title": metadata.title,
-        "section": metadata.section_heading or metadata.title,
+        "section": name_section(metadata),
         "level": metadata.heading_level,
         "anchor": metadata.anchor or "",
         "url": metadata.url,
@@ -322,6 +331,7 @@ def _cite(metadata: ChunkMetadata) -> dict[str, JsonValue]:
         "lines": [metadata.start_line, metadata.end_line],
         **({"version": version} if version else {}),
         **({"locale": locale} if locale else {}),
+        **({"tabs": [*metadata.tabs]} if metadata.tabs else {}),
     }
 
 

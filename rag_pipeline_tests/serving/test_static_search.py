@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
 
 WIDE = "module-2/2.1-sensors/wide.md"
+TABS = "module-2/2.1-sensors/tabs.mdx"
 QUESTIONS = [
     "How does a node publish messages on a topic?",
     "What is the difference between a topic and a service?",
@@ -54,7 +55,12 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings of the tiny book and a page with wide characters, which are indexed."""
     made = make_settings(tmp_path_factory.mktemp("book"))
     text = "# Smile\n\n## Robots \U0001f916\n\nA robot smiles. It sees \U0001f600 and waves.\n"
-    build_collection(made, make_points(PAGES | {WIDE: text}))
+    tabs = (
+        "# Mounting\n\n## Screws\n\n<Tabs>\n<TabItem value='arm' label='Arm'>\n\nTurn it left.\n\n"
+        "![The screw](/img/screw.png)\n\n![Far](https://other.example/far.png)\n\n"
+        "</TabItem>\n</Tabs>\n"
+    )
+    build_collection(made, make_points(PAGES | {WIDE: text, TABS: tabs}))
     return made
 
 
@@ -126,6 +132,15 @@ def test_passages_name_their_place_and_count_as_browsers_do(site: Path) -> None:
         head["terms"][term] for term in arrays["heading_terms"][first : arrays["heading_ends"][at]]
     ]
     assert named == sorted(set(extract_terms(passage["section"])))
+
+
+def test_passages_have_their_tabs_and_the_images_of_the_site(site: Path) -> None:
+    head, _ = read_file(site)
+    passage = next(one for one in head["passages"] if "Turn it left" in one["text"])
+    assert (passage["section"], passage["tabs"]) == ("Screws > Arm", ["Arm"])
+    [figure] = passage["figures"]
+    assert (figure["address"], figure["text"]) == ("/book/img/screw.png", "The screw")
+    assert sum("figures" in one for one in head["passages"]) == 1
 
 
 def test_the_model_of_the_index_and_a_manifest_are_beside_it(site: Path) -> None:

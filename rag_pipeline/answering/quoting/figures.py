@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.models import Source
     from rag_pipeline.core.models import TextBlock
 
-_MOST_FIGURES: Final = 3
+MOST_FIGURES: Final = 3
+"""Figures that are shown beside one passage."""
+
 _MERMAID: Final = re.compile(
     r"[\s>*+-]*(`{3,}|~{3,})[ \t]*mermaid\b[^\n]*\n(?P<source>.*)", re.DOTALL
 )
@@ -37,7 +39,7 @@ def find_figures(source: Source, start_line: int, end_line: int) -> tuple[Figure
         for figure in shown
         if not _is_apart(source.blocks, figure.line, start_line, end_line)
     ]
-    return tuple(sorted(beside, key=lambda figure: figure.line)[:_MOST_FIGURES])
+    return tuple(sorted(beside, key=lambda figure: figure.line)[:MOST_FIGURES])
 
 
 def list_shown(source: Source) -> Iterator[Figure]:

@@ -143,7 +143,13 @@ def hide_solutions(source: Source) -> Source:
     if not solved:
         return source
     kept += _move_blocks(source.blocks, end, len(source.text), len(text) - end)
-    return replace(source, text=text + source.text[end:].rstrip(), blocks=tuple(kept))
+    figures = tuple(
+        figure
+        for figure in source.figures
+        if any(block.start_line <= figure.line <= block.end_line for block in kept)
+    )
+    text += source.text[end:].rstrip()
+    return replace(source, text=text, blocks=tuple(kept), figures=figures)
 
 
 def _move_blocks(blocks: Sequence[TextBlock], start: int, end: int, by: int) -> list[TextBlock]:

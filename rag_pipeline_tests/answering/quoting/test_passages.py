@@ -11,6 +11,7 @@ from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.quoting import passages
 from rag_pipeline.answering.quoting.passages import LONG_LIST_WORDS, find_parts, hide_solutions
 from rag_pipeline.answering.tables import find_blocks
+from rag_pipeline.core.models import Figure
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.growth import assert_linear
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
@@ -184,6 +185,18 @@ def test_the_solutions_of_a_quiz_are_hidden_and_its_questions_stay(text: str) ->
     assert known == [
         (block.kind, hidden.text[block.start : block.end]) for block in find_blocks(hidden.text)
     ]
+
+
+def test_figures_of_hidden_solutions_are_hidden_too() -> None:
+    figures = tuple(Figure("image", f"/{line}.png", "", "", line) for line in (1, 5))
+    source = make_source("Why?\n\nAnswer\n\nIt leans.")
+    blocks = tuple(
+        replace(block, start_line=line, end_line=line)
+        for block, line in zip(source.blocks, (1, 3, 5), strict=True)
+    )
+    source = replace(source, blocks=blocks, content_type="quiz", figures=figures)
+    hidden = hide_solutions(source)
+    assert hidden.figures == figures[:1]
 
 
 def test_only_a_quiz_has_solutions_to_hide() -> None:

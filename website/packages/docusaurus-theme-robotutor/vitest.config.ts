@@ -23,6 +23,7 @@ export default defineConfig({
       '@theme-init/DocBreadcrumbs': here('tests/docusaurus/DocBreadcrumbs.tsx'),
       '@theme-init/Root': here('tests/docusaurus/Root.tsx'),
       '@theme/CodeBlock': here('embed/CodeBlock.tsx'),
+      '@theme/Mermaid': here('tests/docusaurus/Mermaid.tsx'),
     },
   },
 });

@@ -1,3 +1,5 @@
+import {pathToFileURL} from 'node:url';
+
 import {AxeBuilder} from '@axe-core/playwright';
 import {expect, inject, test} from 'vitest';
 
@@ -5,6 +7,8 @@ import {setScript} from './harness/model';
 import {openBook, type Reader} from './harness/reader';
 import {findModel, findWriting} from './harness/scripted';
 import {drag, findControl} from './harness/selecting';
+import {writeFeedbackPage} from './harness/service';
+import {startStaticHost} from './harness/static';
 
 const QUESTION = 'What is the zero moment point?';
 
@@ -43,6 +47,21 @@ const JOURNEYS: Journey[] = [
           await panel.ask('How do I launch a ROS 2 node in Python?');
         },
       },
+      {
+        name: 'answered with a diagram',
+        reach: async ({panel}) => {
+          await panel.ask('How does the latency chain look, drawn as a sequence?');
+          const diagram = panel.turn.getByRole('region', {name: 'Diagram'}).first();
+          await diagram.locator('svg').waitFor({state: 'attached'});
+        },
+      },
+      {
+        name: 'a new conversation, which can be undone',
+        reach: async ({panel}) => {
+          await panel.button('New conversation').click();
+          await panel.button('Undo').waitFor();
+        },
+      },
     ],
   },
   {
@@ -53,6 +72,13 @@ const JOURNEYS: Journey[] = [
         reach: async ({panel}) => {
           await panel.open();
           expect(await panel.ask('What is a good recipe for tomato soup?')).toBe('refused');
+        },
+      },
+      {
+        name: 'refused on this page',
+        reach: async ({panel}) => {
+          await panel.chooseScope('This page');
+          expect(await panel.ask('How do I install Isaac Sim on a workstation?')).not.toBe('failed');
         },
       },
       {
@@ -145,6 +171,38 @@ async function findViolations({page}: Reader, state: string): Promise<unknown[]>
   }
   return found;
 }
+
+test('axe finds nothing: answers without a service', async () => {
+  const host = await startStaticHost();
+  try {
+    const reader = await openBook({book: host.book, context: {}});
+    const {panel} = reader;
+    await panel.open();
+    const violations: unknown[] = [];
+    expect(await panel.ask(QUESTION)).toBe('done');
+    violations.push(...(await findViolations(reader, 'answered')));
+    expect(await panel.ask('Who won the football world cup in 1954?')).toBe('refused');
+    violations.push(...(await findViolations(reader, 'refused')));
+    expect(violations).toEqual([]);
+  } finally {
+    await host.stop();
+  }
+}, 480_000);
+
+test('axe finds nothing: the page about feedback', async () => {
+  const {page, panel} = await openBook({context: {}});
+  await panel.open();
+  await panel.ask('What is a good recipe for tomato soup?');
+  await panel.ask(QUESTION);
+  await panel.turn.getByRole('button', {name: 'Yes', exact: true}).click();
+  const file = await writeFeedbackPage(inject('quoting'));
+  await page.goto(pathToFileURL(file).href);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({colorScheme});
+    const {violations} = await new AxeBuilder({page}).analyze();
+    expect(violations.map(({id, nodes}) => [id, nodes.map(({html}) => html)])).toEqual([]);
+  }
+});
 
 test.each(JOURNEYS)('axe finds nothing: $name', async ({states, isWriting, viewport}) => {
   const reader = await openBook({

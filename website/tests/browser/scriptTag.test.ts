@@ -4,6 +4,7 @@ import {readFileSync} from 'node:fs';
 import {createServer, type Server} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {join} from 'node:path';
+import {AxeBuilder} from '@axe-core/playwright';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 
 import {openBook} from './harness/reader';
@@ -14,7 +15,9 @@ const DIST = join(WEBSITE, 'packages/docusaurus-theme-robotutor/dist');
 const QUESTION = 'What is the zero moment point?';
 
 // A style sheet that reaches every element, as those of some sites do.
-const STYLES = 'button, a, p {color: red; background: lime; border: 4px dashed; font: 40px serif}';
+const STYLES =
+  ':root {color-scheme: light dark} ' +
+  'button, a, p, h2, figure, details {color: red; background: lime; border: 4px dashed; font: 40px serif}';
 
 let host: Server;
 let notes: string;
@@ -79,6 +82,26 @@ test('the panel keeps its own look, and is dark on a dark page', async () => {
   expect(await read('backgroundColor', panel.root)).toBe('rgb(36, 37, 38)');
   await page.evaluate(() => void (document.documentElement.style.colorScheme = 'light'));
   await expect.poll(() => read('backgroundColor', panel.root)).toBe('rgb(255, 255, 255)');
+  // A page without a color scheme is as dark as its background, whatever the system prefers.
+  await page.evaluate(() => {
+    document.documentElement.style.colorScheme = 'normal';
+    document.body.style.background = '#111';
+  });
+  await expect.poll(() => read('backgroundColor', panel.root)).toBe('rgb(36, 37, 38)');
+  await page.evaluate(() => void (document.body.style.background = ''));
+  await expect.poll(() => read('backgroundColor', panel.root)).toBe('rgb(255, 255, 255)');
+});
+
+test('axe finds nothing in the panel on a plain page', async () => {
+  attributes = `data-service="${service.origin}"`;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const {page, panel} = await openNotes({colorScheme});
+    await panel.open();
+    expect(await panel.ask(QUESTION)).toBe('done');
+    await panel.waitForText('no horizontal component');
+    const {violations} = await new AxeBuilder({page}).include('[data-robotutor]').analyze();
+    expect(violations.map(({id, nodes}) => [id, nodes.map(({html}) => html)])).toEqual([]);
+  }
 });
 
 test('citations open the book of data-base-url', async () => {

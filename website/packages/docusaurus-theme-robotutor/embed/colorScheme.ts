@@ -2,11 +2,25 @@
 
 const DARK = '(prefers-color-scheme: dark)';
 
-/** Returns true if the page's `color-scheme` is dark, or if it is both or unset and the system is. */
+/**
+ * Returns true if the page is dark.
+ *
+ * Its `color-scheme` says so, or, if that names both, the system. A page that names none is as dark as
+ * its background.
+ */
 function isDark(): boolean {
-  const scheme = getComputedStyle(document.documentElement).colorScheme.split(' ');
-  const isFixed = scheme.includes('dark') !== scheme.includes('light');
-  return isFixed ? scheme.includes('dark') : window.matchMedia(DARK).matches;
+  const meta = document.querySelector<HTMLMetaElement>('meta[name="color-scheme"]')?.content ?? '';
+  const scheme = `${getComputedStyle(document.documentElement).colorScheme} ${meta}`;
+  const [dark, light] = [/\bdark\b/.test(scheme), /\blight\b/.test(scheme)];
+  if (dark || light) {
+    return dark && (!light || window.matchMedia(DARK).matches);
+  }
+  const colors = [document.body, document.documentElement].map((element: Element | null) =>
+    element ? (getComputedStyle(element).backgroundColor.match(/[\d.]+/g) ?? []).map(Number) : [],
+  );
+  // Without a background, the browser's is white.
+  const [red = 255, green = 255, blue = 255] = colors.find(([, , , alpha = 1]) => alpha > 0) ?? [];
+  return 0.3 * red + 0.6 * green + 0.1 * blue < 128;
 }
 
 /** Writes the color mode to an attribute of `<html>`, and again after each change. */
@@ -20,10 +34,17 @@ export function followColorScheme(): void {
   };
   update();
   window.matchMedia(DARK).addEventListener('change', update);
+  window.addEventListener('load', update); // style sheets have arrived
   // Sites switch their color mode by a class or an attribute of <html> or <body>.
   const observer = new MutationObserver(update);
   observer.observe(root, {attributes: true});
-  if (document.body) {
+  const observeBody = (): void => {
     observer.observe(document.body, {attributes: true});
+    update();
+  };
+  if (document.body) {
+    observeBody();
+  } else {
+    document.addEventListener('DOMContentLoaded', observeBody);
   }
 }

@@ -23,6 +23,7 @@ const MODULES = {
 // Modules of src/ that depend on the site, by the same.
 const SOURCES = {
   addresses: 'addresses',
+  'answer/Diagram': 'Diagram',
   'answer/useBookUrl': 'useBookUrl',
   'highlight/useJump': 'useJump',
   'panel/ColorMode': 'ColorMode',

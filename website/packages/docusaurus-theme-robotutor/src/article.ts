@@ -1,6 +1,6 @@
 /** The part of a page that contains the text of the book. */
 
-const ARTICLES = ['.theme-doc-markdown', 'article .markdown', 'article', 'main'];
+const ARTICLES = ['.theme-doc-markdown', 'article .markdown', 'article', 'main, [role="main"]'];
 
 /** Elements of an article that are not part of its text. */
 export const NOT_TEXT = [
@@ -16,6 +16,7 @@ export const NOT_TEXT = [
   'textarea',
   '.docusaurus-mermaid-container',
   '.hash-link',
+  '.headerlink', // that of MkDocs and Sphinx
   '.katex-html',
   '.sr-only',
   '.theme-doc-breadcrumbs',
@@ -49,8 +50,8 @@ export function findArticle(wanted: (article: Element) => boolean = () => true):
 
 /** Returns the navigation bar if it stays at the top of the window. */
 export function findFixedNavbar(): HTMLElement | null {
-  const bar = document.querySelector<HTMLElement>('.navbar');
-  return bar && /sticky|fixed/.test(getComputedStyle(bar).position) ? bar : null;
+  const bars = Array.from(document.querySelectorAll<HTMLElement>('.navbar, header'));
+  return bars.find((bar) => /sticky|fixed/.test(getComputedStyle(bar).position)) ?? null;
 }
 
 /** The titles of admonitions. */

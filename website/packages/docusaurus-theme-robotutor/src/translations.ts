@@ -164,6 +164,11 @@ const ROWS: Record<string, [string, string, string]> = {
     'Tabla',
     'Tableau',
   ],
+  'answer.diagram': [
+    'Diagramm',
+    'Diagrama',
+    'Diagramme',
+  ],
   'copy.copied': [
     'Kopiert',
     'Copiado',

@@ -67,6 +67,7 @@ export function AnswerText({text, streaming = false, marks}: AnswerTextProps): R
           <Markdown
             marks={ranges[at]}
             plain={block.start > MAX_RICH_TEXT}
+            streaming={streaming}
             text={block.text}
           />
         </Suspense>

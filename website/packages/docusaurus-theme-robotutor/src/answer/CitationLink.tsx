@@ -64,6 +64,7 @@ export function CitationLink(props: CitationLinkProps): ReactNode {
             () => ({
               url: address.href,
               text: chooseQuote(latest.current.turn, source.number, sentence),
+              tabs: source.tabs,
             }),
           )}>
           {shown}

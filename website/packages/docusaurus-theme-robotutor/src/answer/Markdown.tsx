@@ -18,10 +18,13 @@ export interface MarkdownProps {
   marks?: [number, number][];
   /** True to show the text as it is written. */
   plain?: boolean;
+  /** True while the text is not complete, so that it may end inside a diagram. */
+  streaming?: boolean;
 }
 
 /** One block of Markdown. It is rendered again only if its text changes. */
-const Markdown = memo(function Markdown({text, marks, plain = false}: MarkdownProps): ReactNode {
+const Markdown = memo(function Markdown(props: MarkdownProps): ReactNode {
+  const {text, marks, plain = false, streaming = false} = props;
   const isLong = plain || text.length > MAX_BLOCK;
   const prepared = useMemo(
     () => (isLong ? {text, formulas: 0} : prepareFormulas(text)),
@@ -37,7 +40,8 @@ const Markdown = memo(function Markdown({text, marks, plain = false}: MarkdownPr
   }
   // Offsets fit only a text that the preparation left as it was.
   const ranges = marks && prepared.text === text ? marks : [];
-  return drawMarkdown(parseMarkdown(prepared.text, formulas?.formulaSyntax), ranges, formulas);
+  const tree = parseMarkdown(prepared.text, formulas?.formulaSyntax);
+  return drawMarkdown(tree, ranges, formulas, !streaming);
 });
 
 export default Markdown;

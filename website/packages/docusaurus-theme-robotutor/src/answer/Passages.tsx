@@ -1,18 +1,18 @@
 import {useMemo, useState, type ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
 import {findPart, sayClosest} from '../conversation/outcome';
-import {readAddress} from '../addresses';
-import type {Figure, Passage} from '../service/protocol';
-import {useBookUrl} from './useBookUrl';
+import type {Passage} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
 import {Capped} from './Capped';
 import {chooseQuote, readHighlights, toTextOffsets} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {LEADING} from './Notices';
+import {Figures} from './Figures';
 import {PlaceLink} from './PlaceLink';
 import {excerptOf} from './excerpt';
 import {showNumber} from './sortSources';
+import {Toggle} from './Toggle';
 import {headingWords, words} from './words';
 import styles from './answer.module.css';
 
@@ -90,15 +90,7 @@ function Quotation({passages, folds}: QuotationProps): ReactNode {
       <figcaption className={styles.caption}>
         <CitationLink shown={showNumber(turn, number)} source={source} withPreview={false} />
         <PlaceLink place={citation} quote={chooseQuote(turn, number)} />
-        {folded !== null && (
-          <button
-            aria-expanded={open}
-            className={styles.fold}
-            type="button"
-            onClick={() => setOpen(!open)}>
-            {open ? words.less() : words.show()}
-          </button>
-        )}
+        {folded !== null && <Toggle isFold open={open} onToggle={setOpen} />}
       </figcaption>
       {folded !== null && !open ? (
         <blockquote className={styles.quote} dir="auto">
@@ -129,26 +121,13 @@ function foldPassages(passages: Passage[]): string | null {
     : excerptOf(marked, FOLDED_LENGTH);
 }
 
-function Quote({passage: {text, highlights, figures = []}}: {passage: Passage}): ReactNode {
+function Quote({passage}: {passage: Passage}): ReactNode {
+  const {text, highlights} = passage;
   const marks = useMemo(() => toTextOffsets(text, highlights), [text, highlights]);
   return (
     <blockquote className={styles.quote} dir="auto">
       <AnswerText marks={marks} text={text} />
-      {figures.map((figure, at) => (
-        <Image key={at} figure={figure} />
-      ))}
+      <Figures passage={passage} />
     </blockquote>
   );
-}
-
-/** An image of the site below a passage. Images of other hosts are never loaded. */
-function Image({figure: {kind, address, text, caption}}: {figure: Figure}): ReactNode {
-  const toBookUrl = useBookUrl();
-  const image = kind === 'image' ? readAddress(address, window.location.origin) : null;
-  return image?.internal ? (
-    <span className={styles.figure}>
-      <img src={toBookUrl(image.href)} alt={text} loading="lazy" />
-      {caption && <small dir="auto">{caption}</small>}
-    </span>
-  ) : null;
 }

@@ -33,7 +33,7 @@ export function PlaceLink({place, quote = ''}: PlaceLinkProps): ReactNode {
       className={styles.place}
       dir="auto"
       href={address.href}
-      {...followLink(actions.onJump, () => ({url: address.href, text: quote}))}>
+      {...followLink(actions.onJump, () => ({url: address.href, text: quote, tabs: place.tabs}))}>
       {name}
     </a>
   );

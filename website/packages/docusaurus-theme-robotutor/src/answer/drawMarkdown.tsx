@@ -6,6 +6,7 @@ import type {Code, Link, List, ListItem, Nodes, Parents, Root, Table, Text} from
 import type {} from 'mdast-util-math'; // the types of formulas
 import {AnswerLink} from './AnswerLink';
 import {Citations} from './Citations';
+import {Diagram} from './Diagram';
 import {readLastSentence, splitCitations} from './citationMarks';
 import type {Formulas} from './useFormulas';
 import {words} from './words';
@@ -16,6 +17,8 @@ interface Drawing {
   /** The ranges of the text to mark, as offsets. */
   marks: [number, number][];
   formulas: Formulas | null;
+  /** True to draw diagrams, and not to show their source. */
+  diagrams: boolean;
   /** The text of the current block so far, by which a citation knows its sentence. */
   read: string;
   /** True inside links, whose text is neither marked nor cited. */
@@ -27,7 +30,8 @@ export const drawMarkdown = (
   tree: Root,
   marks: [number, number][],
   formulas: Formulas | null,
-): ReactNode => drawAll(tree, {marks, formulas, read: '', inLink: false});
+  diagrams: boolean,
+): ReactNode => drawAll(tree, {marks, formulas, diagrams, read: '', inLink: false});
 
 const drawAll = ({children}: Parents, drawing: Drawing): ReactNode =>
   (children as Nodes[]).map((node, at) => <Fragment key={at}>{draw(node, drawing)}</Fragment>);
@@ -70,7 +74,7 @@ function draw(node: Nodes, drawing: Drawing): ReactNode {
     case 'list':
       return drawList(node, drawing);
     case 'code':
-      return drawCode(node);
+      return drawCode(node, drawing);
     case 'blockquote':
       return <blockquote>{drawAll(node, drawing)}</blockquote>;
     case 'thematicBreak':
@@ -164,7 +168,10 @@ function drawItem(item: ListItem, isLoose: boolean, drawing: Drawing): ReactNode
   );
 }
 
-function drawCode({lang, meta, value}: Code): ReactNode {
+function drawCode({lang, meta, value}: Code, {diagrams}: Drawing): ReactNode {
+  if (lang === 'mermaid' && diagrams) {
+    return <Diagram source={value} />;
+  }
   const language = /^[\w+#-]{1,30}$/.test(lang ?? '') ? (lang as string) : 'text';
   return (
     <CodeBlock language={language} metastring={meta ?? undefined}>

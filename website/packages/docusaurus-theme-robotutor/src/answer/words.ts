@@ -98,4 +98,5 @@ export const words = {
       translate({id: 'theme.robotutor.answer.wholeBook', message: 'Search the whole book'}),
     ),
   table: () => translate({id: 'theme.robotutor.answer.table', message: 'Table'}),
+  diagram: () => translate({id: 'theme.robotutor.answer.diagram', message: 'Diagram'}),
 };

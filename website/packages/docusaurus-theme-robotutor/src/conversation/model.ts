@@ -92,6 +92,8 @@ export interface JumpTarget {
   url: string;
   /** The cited text as Markdown, which is highlighted after the jump; empty for only the place. */
   text: string;
+  /** The labels of the tabs that contain the text, the outermost first. */
+  tabs?: string[];
 }
 
 /** The requests of an answer's components to the panel. */

@@ -8,7 +8,7 @@ import {focusPlace} from './focusPlace';
 import {watchPage} from './pageChange';
 import {highlightRanges, keepHighlight, removeHighlight} from './paint';
 import {savePending} from './pending';
-import {nextFrame, reveal} from './reveal';
+import {nextFrame, openTabs, reveal} from './reveal';
 
 /**
  * - `highlighted`: the passage is highlighted.
@@ -126,9 +126,17 @@ export async function showPassage(
   isCurrent: () => boolean,
 ): Promise<JumpResult | null> {
   const anchor = decode(target.url.split('#')[1] ?? '');
+  const heading = anchor ? document.getElementById(anchor) : null;
+  const article = findArticle();
+  // The same text may be in several tabs, and a tab may have no text before it is opened.
+  const tab = article && target.tabs && (await openTabs(article, target.tabs, heading));
+  if (!isCurrent()) return null;
   const find = (): Range[] | null => {
-    const article = findArticle();
-    return article && target.text ? findPassage(article, target.text, anchor) : null;
+    for (const place of target.text ? [tab, findArticle()] : []) {
+      const found = place && findPassage(place, target.text, anchor);
+      if (found) return found;
+    }
+    return null;
   };
   const show = (place: Range | Element): void => {
     scrollTo(place, place instanceof Range ? findHeading(place) : null, isSmooth);
@@ -148,7 +156,6 @@ export async function showPassage(
     keepHighlight(document.body, ranges, find);
     return 'highlighted';
   }
-  const heading = anchor ? document.getElementById(anchor) : null;
   if (!heading) {
     const title = document.querySelector('main h1');
     if (takesFocus && title) focusPlace(title);

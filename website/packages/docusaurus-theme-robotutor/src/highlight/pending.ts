@@ -2,7 +2,7 @@
 
 import {isSamePage} from '../addresses';
 import type {JumpTarget} from '../conversation/model';
-import {isRecord, readList, readNumber, readObject} from '../service/fields';
+import {isRecord, readList, readName, readNumber, readObject} from '../service/fields';
 import {JUMP_KEY, openStorage, readJson, writeItem} from '../storage';
 
 /** Milliseconds that a new tab has to load its page. */
@@ -41,7 +41,11 @@ export function takePending(): JumpTarget | null {
   const tabs = readNewTabs();
   const found = tabs.find(isOpenPage);
   writeNewTabs(tabs.filter((tab) => tab !== found));
-  return found ? {url: found.url, text: found.text} : null;
+  if (!found) {
+    return null;
+  }
+  const {until: _until, ...jump} = found;
+  return jump;
 }
 
 function isOpenPage({url}: JumpTarget): boolean {
@@ -62,6 +66,8 @@ const writeNewTabs = (tabs: NewTab[]): void =>
   writeItem(openStorage('local'), JUMP_KEY, tabs.length > 0 ? JSON.stringify(tabs) : null);
 
 const readTarget = (value: unknown): JumpTarget | null =>
-  readObject(value, ({url, text}) =>
-    typeof url === 'string' && typeof text === 'string' ? {url, text} : null,
+  readObject(value, ({url, text, tabs}) =>
+    typeof url === 'string' && typeof text === 'string'
+      ? {url, text, ...(tabs === undefined ? {} : {tabs: readList(tabs, readName)})}
+      : null,
   );

@@ -25,6 +25,40 @@ export function findTab(panel: Element): HTMLElement | null {
   return tabs.find((tab) => tab.getAttribute('aria-selected') === 'true') ?? null;
 }
 
+/** Returns the panel that a tab shows, or `null`. */
+function findPanel(tab: Element): Element | null {
+  const named = document.getElementById(tab.getAttribute('aria-controls') ?? '');
+  const box = tab.closest('[role="tablist"]')?.parentElement;
+  const panels = Array.from(box?.querySelectorAll('[role="tabpanel"]') ?? []);
+  return named ?? panels.find((panel) => findTab(panel) === tab) ?? null;
+}
+
+/**
+ * Opens tabs by their labels, the outermost first.
+ *
+ * @param from - A node before the tabs. Tabs after it come first if several have the same label.
+ * @returns The panel of the innermost tab that the page has; the root if it has none of them.
+ */
+export async function openTabs(
+  root: Element,
+  labels: readonly string[],
+  from: Node | null,
+): Promise<Element> {
+  let inner = root;
+  for (const label of labels) {
+    const tabs = Array.from(inner.querySelectorAll('[role="tab"]')).filter(
+      (tab) => tab.textContent?.trim() === label,
+    );
+    const isAfter = (tab: Element): boolean =>
+      from !== null && (from.compareDocumentPosition(tab) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+    const tab = tabs.find(isAfter) ?? tabs[0];
+    if (!tab) break;
+    await reveal(tab.firstChild ?? tab);
+    inner = findPanel(tab) ?? inner;
+  }
+  return inner;
+}
+
 const isClosed = (details: HTMLDetailsElement): boolean =>
   !details.open || details.dataset.collapsed === 'true';
 

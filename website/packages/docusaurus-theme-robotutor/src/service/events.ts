@@ -143,7 +143,13 @@ export const readCitation = (fields: Fields): Citation => ({
   chapter: readText(fields.chapter),
   ...(readName(fields.version) ? {version: readText(fields.version)} : {}),
   ...(readName(fields.locale) ? {locale: readText(fields.locale)} : {}),
+  ...readTabs(fields.tabs),
 });
+
+function readTabs(value: unknown): {tabs?: string[]} {
+  const tabs = readList(value, readName);
+  return tabs.length > 0 ? {tabs} : {};
+}
 
 const readDone = (fields: Fields): Done => ({
   answer_id: readText(fields.answer_id),

@@ -18,6 +18,8 @@ export interface Citation {
   version?: string;
   /** The language, if it is not the default one. */
   locale?: string;
+  /** The labels of the tabs to open on the page, the outermost first. */
+  tabs?: string[];
 }
 
 /** A section that an answer may cite by its number. `text` is Markdown. */
@@ -37,7 +39,7 @@ export interface Sentence {
 /** An image or a diagram of a passage. */
 export interface Figure {
   kind: string;
-  /** The path of an image on the site, or an address that this package cannot show. */
+  /** The path of an image on the site, or a path after `@site/` of a file that the build renames. */
   address: string;
   /** The words for readers who do not see the image, or the source of a diagram. */
   text: string;

@@ -107,15 +107,19 @@ function isAllowed(passage: IndexedPassage, filters: Filters = {}): boolean {
   );
 }
 
-const cite = ({title, section, url, module, chapter, version, locale}: IndexedPassage): Citation => ({
-  title,
-  section,
-  url,
-  module,
-  chapter,
-  ...(version ? {version} : {}),
-  ...(locale ? {locale} : {}),
-});
+function cite(passage: IndexedPassage): Citation {
+  const {title, section, url, module, chapter, version, locale, tabs} = passage;
+  return {
+    title,
+    section,
+    url,
+    module,
+    chapter,
+    ...(version ? {version} : {}),
+    ...(locale ? {locale} : {}),
+    ...(tabs ? {tabs} : {}),
+  };
+}
 
 const makeSource = (passage: IndexedPassage, number: number): Source => ({
   ...cite(passage),
@@ -149,6 +153,7 @@ function quote({index, terms}: Engine, {hits, weights}: Result): Passage[] {
         start_line: passage.lines[0],
         end_line: passage.lines[1],
         citation: cite(passage),
+        figures: passage.figures,
         highlights: marked
           .slice(0, MAX_MARKED)
           .map(([from, to]): [number, number] => [from - start, to - start]),

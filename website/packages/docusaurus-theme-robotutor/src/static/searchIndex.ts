@@ -1,5 +1,7 @@
 /** The index of the static mode, as `rag-pipeline export-search` writes it. */
 
+import type {Figure} from '../service/protocol';
+
 /** The layout of the file that this package reads. */
 export const FORMAT = 1;
 
@@ -66,6 +68,8 @@ export interface IndexedPassage {
   lines: [number, number];
   version?: string;
   locale?: string;
+  tabs?: string[];
+  figures?: Figure[];
   text: string;
   /** The numbers of its page, its section and its text. Equal ones have equal numbers. */
   page: number;

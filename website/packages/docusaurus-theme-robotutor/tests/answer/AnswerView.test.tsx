@@ -3,7 +3,7 @@ import {act} from 'react';
 import {afterEach, describe, expect, it, vi} from 'vitest';
 import type {Turn} from '../../src/conversation/model';
 import {takePending} from '../../src/highlight/pending';
-import type {Passage} from '../../src/service/protocol';
+import type {Figure, Passage} from '../../src/service/protocol';
 import {isEcho, readAround} from '../../src/answer/AboutSelection';
 import {globalData} from '../docusaurus/globalData';
 import {all, clear, press, show} from './rendering';
@@ -260,23 +260,64 @@ describe('an answer about selected text that no model wrote', () => {
 });
 
 describe('figures of a passage', () => {
-  it('are shown if they are images of the site', async () => {
-    const figure = {kind: 'image', text: 'A foot', caption: 'Figure 1', address: '/img/foot.png'};
-    const figures = [
-      figure,
-      {...figure, address: 'https://evil.example/x.png'},
-      {...figure, address: '@site/docs/foot.png'},
-      {...figure, kind: 'diagram'},
-    ];
-    const passage = {
-      citation: makeSource(), number: 1, text: 'It falls.', highlights: [],
+  const figure = {kind: 'image', text: 'A foot', caption: 'Figure 1', address: '/img/foot.png'};
+
+  const showFigures = async (figures: Figure[], text = 'It falls.'): Promise<string[][]> => {
+    const passage: Passage = {
+      citation: makeSource(), number: 1, text, highlights: [],
       doc_path: '', start_line: 1, end_line: 1, figures,
     };
-    await show(makeTurn({kind: 'extracted', passages: [passage as Passage]}));
-    const images = all('img') as HTMLImageElement[];
-    expect(images.map((image) => [image.getAttribute('src'), image.alt])).toEqual([
-      ['/book/img/foot.png', 'A foot'],
+    await show(makeTurn({kind: 'extracted', passages: [passage]}));
+    await act(async () => {
+      await import('@theme/Mermaid');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    });
+    return (all('img') as HTMLImageElement[]).map(({src, alt}) => [src, alt]);
+  };
+
+  it('are shown if they are images of the site', async () => {
+    const shown = await showFigures([figure, {...figure, address: 'https://evil.example/x.png'}]);
+    expect(shown).toEqual([['http://localhost:3000/book/img/foot.png', 'A foot']]);
+    expect(document.body.textContent).toContain('Figure 1');
+  });
+
+  it('are found in the built page if the build renamed them or wrote them into it', async () => {
+    const inline = 'data:image/png;base64,AA==';
+    const asked: string[] = [];
+    vi.stubGlobal('fetch', async (address: string) => {
+      asked.push(address);
+      return new Response(`<main>
+        <img alt="Another" src="/book/assets/images/big foot-0123abcd.png">
+        <img alt="A foot" src="/book/assets/images/foot-0123abcd.png">
+        <img alt="A foot on ice" src="/book/assets/images/foot-4567cdef.png">
+        <img alt="A toe" src="https://evil.example/toe.png">
+        <img alt="A sole" src="${inline}"></main>`);
+    });
+    const site = {...figure, address: '@site/docs/foot.png'};
+    expect(
+      await showFigures([
+        site,
+        {...site, text: 'A foot on ice'},
+        {...site, text: 'A sole', address: '@site/docs/sole.png'},
+        {...site, text: 'A toe', address: '@site/docs/toe.png'},
+        {...site, text: 'A heel', address: '@site/docs/heel.png'},
+      ]),
+    ).toEqual([
+      ['http://localhost:3000/book/assets/images/foot-0123abcd.png', 'A foot'],
+      ['http://localhost:3000/book/assets/images/foot-4567cdef.png', 'A foot on ice'],
+      [inline, 'A sole'],
     ]);
+    expect(asked).toEqual(['http://localhost:3000/book/docs/balance']);
+    vi.unstubAllGlobals();
+  });
+
+  it('are diagrams, each once', async () => {
+    const diagram = {kind: 'diagram', text: 'graph TD; A-->B', caption: 'Falling', address: ''};
+    await showFigures([diagram]);
+    expect(all('[data-diagram]').map(({dataset}) => dataset.diagram)).toEqual([diagram.text]);
+    expect(document.body.textContent).toContain('Falling');
+    await showFigures([diagram], `It falls.\n\n\`\`\`mermaid\n${diagram.text}\n\`\`\``);
+    expect(all('[data-diagram]').map(({dataset}) => dataset.diagram)).toEqual([diagram.text]);
   });
 });
 

@@ -4,7 +4,7 @@ import {afterEach, beforeEach, describe, expect, it, vi} from 'vitest';
 import {jump} from '../../src/highlight/jump';
 import {removeHighlight} from '../../src/highlight/paint';
 import {saveForNewTab, takePending} from '../../src/highlight/pending';
-import {openPage} from '../selection/page';
+import {openPage, showArticle} from '../selection/page';
 
 const registry = new Map<string, Set<Range>>();
 
@@ -76,6 +76,41 @@ describe('a jump', () => {
     const answer = 'A stride, two steps, takes 1.0 s.';
     expect(await jump({url: '/book/walking', text: answer}, makeRouter())).toBe('highlighted');
     expect(other.querySelector('details')?.open).toBe(true);
+  });
+
+  it('opens the tab that a citation names, which may have no text before that', async () => {
+    const make = (os: string): string => `
+      <div class="tabs-container"><ul role="tablist">
+        <li role="tab" aria-selected="true">macOS</li><li role="tab" aria-selected="false">Linux</li>
+      </ul><div><div role="tabpanel">Run the ${os} installer.</div></div></div>`;
+    const page = showArticle(
+      `<div class="theme-doc-markdown">${make('old')}<h2 id="setup">Setup</h2>${make('new')}</div>`,
+    );
+    const [, second] = Array.from(page.querySelectorAll('.tabs-container'));
+    const [mac, linux] = Array.from(second!.querySelectorAll<HTMLElement>('[role="tab"]'));
+    linux!.addEventListener('click', () => {
+      mac!.setAttribute('aria-selected', 'false');
+      linux!.setAttribute('aria-selected', 'true');
+      second!.querySelector('[role="tabpanel"]')!.textContent = 'Unpack the archive.';
+    });
+    const target = {url: '/book/walking#setup', text: 'Unpack the archive.', tabs: ['Linux']};
+    expect(await jump(target, makeRouter())).toBe('highlighted');
+    expect(shown()).toEqual(['Unpack the archive.']);
+    expect(page.querySelectorAll('[aria-selected="true"]')[1]?.textContent).toBe('Linux');
+  });
+
+  it('prefers the text in the named tab to the same text in another one', async () => {
+    showArticle(
+      `<div class="theme-doc-markdown"><ul role="tablist">
+        <li role="tab" aria-controls="p0" aria-selected="true">macOS</li>
+        <li role="tab" aria-controls="p1" aria-selected="false">Linux</li></ul>
+        <div role="tabpanel" id="p0">Run the installer now.</div>
+        <div role="tabpanel" id="p1" hidden>Run the installer now.</div></div>`,
+    );
+    const target = {url: '/book/walking', text: 'Run the installer now.', tabs: ['Linux', 'Gone']};
+    expect(await jump(target, makeRouter())).toBe('highlighted');
+    const [range] = Array.from(registry.get('robotutor') ?? []);
+    expect(range?.startContainer.parentElement?.id).toBe('p1');
   });
 
   it('marks formulas as a whole until the highlight is removed', async () => {
@@ -174,9 +209,10 @@ describe('the focus after a jump', () => {
 
 describe('a kept jump', () => {
   it('is returned once and only if it is valid', () => {
-    const kept = JSON.stringify({url: '/book/walking/#y', text: 'z'});
+    const target = {url: '/book/walking/#y', text: 'z', tabs: ['Linux']};
+    const kept = JSON.stringify(target);
     sessionStorage.setItem('robotutor.jump', kept);
-    expect(takePending()).toEqual({url: '/book/walking/#y', text: 'z'});
+    expect(takePending()).toEqual(target);
     expect(takePending()).toBeNull();
     sessionStorage.setItem('robotutor.jump', kept.replace('walking', 'other'));
     expect(takePending()).toBeNull();
@@ -188,12 +224,13 @@ describe('a kept jump', () => {
 
   it('finds its new tab by the address, once and for a short time', () => {
     vi.useFakeTimers();
+    const target = {url: '/book/walking/#running', text: 'two', tabs: ['Linux']};
     saveForNewTab({url: '/book/other#b', text: 'one'});
-    saveForNewTab({url: '/book/walking/#running', text: 'two'});
+    saveForNewTab(target);
     history.replaceState(null, '', '/book/walking');
     expect(takePending()).toBeNull();
     history.replaceState(null, '', '/book/walking#running');
-    expect(takePending()).toEqual({url: '/book/walking/#running', text: 'two'});
+    expect(takePending()).toEqual(target);
     expect(takePending()).toBeNull();
     vi.advanceTimersByTime(61_000);
     history.replaceState(null, '', '/book/other#b');

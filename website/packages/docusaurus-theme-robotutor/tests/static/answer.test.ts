@@ -3,7 +3,7 @@ import type {AnswerEvent, AnswerRequest, Done, Refusal} from '../../src/service/
 import {answer} from '../../src/static/answer';
 import {Engine} from '../../src/static/engine';
 import {IndexError, readIndex} from '../../src/static/searchIndex';
-import {infer, packIndex} from './tinyIndex';
+import {FIGURE, infer, packIndex} from './tinyIndex';
 
 async function ask(question: string, more: Partial<AnswerRequest> = {}): Promise<AnswerEvent[]> {
   const engine = new Engine(await readIndex(packIndex()), infer);
@@ -32,6 +32,8 @@ describe('an answer from the index', () => {
     expect(passages[0]?.text).toBe('Torque turns a wheel. It is force times arm.');
     expect(passages[0]?.citation.url).toBe('/docs/page-0#torque');
     expect(passages[0]?.highlights).toEqual([[0, 21]]);
+    expect(passages[0]?.citation.tabs).toEqual(['Motors']);
+    expect(passages[0]?.figures).toEqual([FIGURE]);
     expect(sentences[0]).toEqual({text: 'Torque turns a wheel.', cited: [1]});
     expect(text).toContain('**[Page 0 > Torque](/docs/page-0#torque)** [1]');
     expect(find(events, 'sources').sources.map(({number}) => number)).toEqual([1, 2, 3]);

@@ -26,6 +26,9 @@ const RULES: Rules = {
   related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['[A-Z]\\w+(?:\\s[A-Z]\\w+)+', ''], ['invent', 'i']]],
 };
 
+/** The image of the first passage. */
+export const FIGURE = {kind: 'image', address: '/img/arm.png', text: 'An arm', caption: ''};
+
 function describe({section, text}: (typeof TEXTS)[number], at: number): IndexedPassage {
   const sentences = [...text.matchAll(/[^\n.]+\./g)].map(
     ({index, 0: found}): [number, number] => [index + found.length - found.trimStart().length, index + found.length],
@@ -35,6 +38,7 @@ function describe({section, text}: (typeof TEXTS)[number], at: number): IndexedP
     chunk_id: `chunk-${at}`, doc_path: `page-${at}.md`, title: `Page ${at}`, section, level: 2,
     anchor: section.toLowerCase(), url: `/docs/page-${at}#${section.toLowerCase()}`,
     module: at < 2 ? 'module-1' : 'module-2', chapter: '', content_type: 'prose', lines: [1, 3], text,
+    ...(at === 0 ? {tabs: ['Motors'], figures: [FIGURE]} : {}),
     page: at, section_key: at, hash: at, chunk_index: 0, words: 9, bare: null, sentences,
     blocks: heading ? [['heading', 0, heading], ['paragraph', heading + 2, text.length]] : [['paragraph', 0, text.length]],
   };
