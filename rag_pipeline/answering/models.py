@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.ids import to_json
-from rag_pipeline.core.models import ContentType
+from rag_pipeline.core.models import ContentType, Figure
+from rag_pipeline.retrieval.models import Citation  # noqa: TC001  # the service documents the types
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import Figure, TextBlock
-    from rag_pipeline.retrieval.models import Citation
+    from rag_pipeline.core.models import TextBlock
     from rag_pipeline.retrieval.queries import Mode
 
 
@@ -241,6 +241,12 @@ class Answer:
     def cited_numbers(self) -> tuple[int, ...]:
         """The numbers of all sources that the answer cites, in ascending order."""
         return tuple(sorted({number for entry in self.sentences for number in entry.cited}))
+
+    @property
+    def numbered_citations(self) -> dict[int, Citation]:
+        """The citations by the number of their source; those of a refusal are counted from 1."""
+        numbers = self.cited_numbers or range(1, len(self.citations) + 1)
+        return dict(zip(numbers, self.citations, strict=True))
 
     @property
     def uncited_sentences(self) -> tuple[str, ...]:

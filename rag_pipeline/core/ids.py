@@ -89,15 +89,6 @@ def to_point_id(chunk_id: ChunkId) -> PointId:
     return PointId(int(chunk_id, 16))
 
 
-def make_file_key(doc_id: DocId) -> str:
-    """Return the base name of the files that ingestion stores for a document.
-
-    The name is 32 hexadecimal digits of the id's SHA-256, because an id may contain characters that
-    a file system does not accept.
-    """
-    return hashlib.sha256(doc_id.encode()).hexdigest()[:32]
-
-
 def hash_place(path: Path, base: Path) -> str:
     """Return eight hexadecimal digits that identify a path relative to a base folder.
 

@@ -120,19 +120,11 @@ def _compile(patterns: dict[str, str]) -> re.Pattern[str]:
 
 _NAMED_PATTERN: Final = _compile(_ABOUT)
 _POINTING_PATTERN: Final = _compile(_POINTING)
-_AUTHORS: Final = (
-    r"(?:(?:co-?)?authors?|contributors?|acknowledge?ments?|credits|instructors?|lecturers?"
-    r"|maintainers?|team|autor(?:en|es)?|auteurs?|impressum)"
-)
-_WITH_AUTHORS: Final = (
-    r"(?:about|meet|the|our|us|and|of|core|course|book|project|main|lead|original|this|die|der|das"
-    r"|und|über|los|las|y|de|del|les|des|et)"
-)
 _AUTHOR_HEADING: Final = re.compile(
-    rf"(?:{_WITH_AUTHORS}\W+)*(?:{_AUTHORS}(?:\W+(?:{_WITH_AUTHORS}|{_AUTHORS}))*|about us)",
+    r"\b(?:authors?|contributors?|acknowledg\w+|credits|instructors?|maintainers?|about us|team"
+    r"|autor(?:en|es)?|auteurs?|impressum)\b",
     re.IGNORECASE,
 )
-"""A heading that says only this: not one such as "From credits to points"."""
 _MAX_CHARS: Final = 100
 
 
@@ -210,12 +202,12 @@ def _list_parts(pages: Sequence[ContentsPage]) -> list[ContentsPage]:
 
 def _find_authors(page: ContentsPage) -> list[Citation]:
     """Return the page or its sections if their headings say that they are about the authors."""
-    if _AUTHOR_HEADING.fullmatch(page.title.strip()):
+    if _AUTHOR_HEADING.search(page.title):
         return [_cite(page)]
     return [
         Citation(page.title, section.heading, section.url, page.module, page.chapter)
         for section in page.sections
-        if _AUTHOR_HEADING.fullmatch(section.heading.strip())
+        if _AUTHOR_HEADING.search(section.heading)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -13,12 +13,15 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationInfo,
+    create_model,
     field_validator,
 )
 
 from rag_pipeline.answering.models import Turn
+from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.retrieval.filters import QueryFilters
 from rag_pipeline.retrieval.queries import Mode, Query
+from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.protection.limits import MAX_SELECTION_PARTS
 
 _PART_END: Final = re.compile(r"\n\s*|[.!?]\s|[\u3002\uff01\uff1f]")  # of a line or sentence
@@ -46,7 +49,7 @@ def _check_parts(selection: str) -> str:
 
 _Text = Annotated[str, BeforeValidator(_replace_surrogates)]
 _Values = Annotated[list[Annotated[_Text, StringConstraints(max_length=500)]], Field(max_length=50)]
-_Question = Annotated[_Text, StringConstraints(max_length=2_000)]
+_Question = Annotated[_Text, StringConstraints(max_length=MAX_QUESTION_CHARS)]
 _Selection = Annotated[_Text, StringConstraints(max_length=20_000), AfterValidator(_check_parts)]
 _Place = Annotated[_Text, StringConstraints(max_length=2_000)]
 _TopK = Annotated[int, Field(ge=1, le=100, strict=True)]
@@ -63,21 +66,21 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Filters(Request):
-    """Restrictions on the search; at most 50 values of each kind."""
+_FILTERS: Final[dict[str, Any]] = {
+    declared.name: (_Values | None, None) for declared in FILTERS.values()
+}
+Filters = create_model(
+    "Filters",
+    __base__=Request,
+    __doc__="Restrictions on the search; at most 50 values of each kind.",
+    **_FILTERS,
+)
+"""A list of values for each filter that `core.payload` declares."""
 
-    modules: _Values | None = None
-    chapters: _Values | None = None
-    content_types: _Values | None = None
-    tags: _Values | None = None
-    doc_paths: _Values | None = None
-    sources: _Values | None = None
-    versions: _Values | None = None
-    locales: _Values | None = None
 
-    def to_filters(self) -> QueryFilters:
-        """Return the filters of the library, without those that are not given."""
-        return QueryFilters(**self.model_dump(exclude_none=True))
+def read_filters(filters: BaseModel | None) -> QueryFilters | None:
+    """Return the filters of the library, without those that are not given."""
+    return QueryFilters(**filters.model_dump(exclude_none=True)) if filters else None
 
 
 class HistoryTurn(Request):
@@ -113,7 +116,7 @@ class AnswerRequest(Request):
             source_doc_path=self.source_doc_path,
             source_section=self.source_section,
             source_url=self.source_url,
-            filters=self.filters.to_filters() if self.filters else None,
+            filters=read_filters(self.filters),
             top_k=self.top_k,
             exact_words=self.exact_words,
         )
@@ -133,6 +136,17 @@ class SearchRequest(Request):
     top_k: _TopK | None = None
     exact_words: bool = False
     min_relative_score: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+    def to_query(self) -> Query:
+        """Return the query of the library."""
+        return Query(
+            self.question,
+            filters=read_filters(self.filters),
+            top_k=self.top_k,
+            source_url=self.source_url,
+            exact_words=self.exact_words,
+            min_relative_score=self.min_relative_score,
+        )
 
 
 class GlossaryRequest(Request):

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict  # pydantic cannot document typing.Typed
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.serving.api.schemas import AsciiJsonResponse, make_schema
-from rag_pipeline.serving.protection.responses import send_problem
+from rag_pipeline.serving.protection.responses import describe_problem, send_problem
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -72,13 +72,7 @@ def make_problem(
     errors: list[dict[str, str]] | None = None,
 ) -> AsciiJsonResponse:
     """Return an error response; `errors` lists the invalid fields of the request."""
-    body: dict[str, Any] = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-    }
+    body = describe_problem(status, code, detail)
     if errors is not None:
         body["errors"] = errors
     return AsciiJsonResponse(body, status, headers, media_type=MEDIA_TYPE)

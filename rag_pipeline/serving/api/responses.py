@@ -1,5 +1,7 @@
 """The bodies of answers, search results and streamed events, which OpenAPI documents."""
 
+# ruff: noqa: TC001  # pydantic reads the annotations at run time
+
 from __future__ import annotations
 
 import json
@@ -9,10 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
-from rag_pipeline.answering.models import AnswerKind, Level, Reason
+from rag_pipeline.answering.models import (
+    AnswerKind,
+    AnswerSentence,
+    Level,
+    Notice,
+    Passage,
+    Reason,
+)
 from rag_pipeline.answering.quoting.figures import list_shown
+from rag_pipeline.core.models import Figure
 from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.core.sources import DEFAULT_EDITION
+from rag_pipeline.retrieval.contents import SectionText
+from rag_pipeline.retrieval.models import Citation
+from rag_pipeline.retrieval.outline import ContentsSection
 from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline.serving.api.schemas import make_schema
 
@@ -25,16 +38,10 @@ if TYPE_CHECKING:
 
 
 Offer = Literal["answer_anyway", "whole_book", "drop_filters"]
-Kind = Literal["generated", "extracted", "refused", "reply"]
-Answered = Literal["answered", "closest_passages", "not_covered"]
 
 
 class CitationBody(TypedDict):
-    """A section of the book. The URL is empty if it is not known.
-
-    `version` and `locale` are empty for the latest version and the default language. `tabs` are the
-    labels of the tabs to open on the page, the outermost first.
-    """
+    """The fields of a `Citation`, among those of what it belongs to."""
 
     title: str
     section: str
@@ -46,19 +53,6 @@ class CitationBody(TypedDict):
     tabs: list[str]
 
 
-class FigureBody(TypedDict):
-    """An image or a diagram (Mermaid, with its source as `text`) beside a passage.
-
-    The address of an image that the build of the site renames starts with `@site/`.
-    """
-
-    kind: Literal["image", "diagram"]
-    address: str
-    text: str
-    caption: str
-    line: int
-
-
 class SourceBody(CitationBody):
     """The text of a section that an answer may cite by its number."""
 
@@ -66,43 +60,15 @@ class SourceBody(CitationBody):
     chunk_id: str
     content_type: str
     text: str
-    figures: list[FigureBody]
-
-
-class SentenceBody(TypedDict):
-    """A sentence of an answer and the numbers of the sources that it cites."""
-
-    text: str
-    cited: list[int]
-
-
-class PassageBody(TypedDict):
-    """A part of a section that an answer quotes. Highlights are pairs of start and end in it."""
-
-    number: int
-    text: str
-    doc_path: str
-    start_line: int
-    end_line: int
-    citation: CitationBody
-    highlights: list[tuple[int, int]]
-    figures: list[FigureBody]
-
-
-class NoticeBody(TypedDict):
-    """A hint for the reader, with a stable code for programs and the values in the text."""
-
-    code: str
-    text: str
-    data: dict[str, Any]
+    figures: list[Figure]
 
 
 class RefusalBody(TypedDict):
     """Why a question is not answered, which sections are near it, and what the reader can do."""
 
-    reason: str
+    reason: Reason
     message: str
-    related: list[CitationBody]
+    related: list[Citation]
     offers: list[Offer]
 
 
@@ -110,12 +76,12 @@ class DoneBody(TypedDict):
     """A complete answer or a refusal, without what the events before `done` have told."""
 
     answer_id: str
-    kind: Kind
-    level: Answered
+    kind: AnswerKind
+    level: Level
     text: str
-    sentences: list[SentenceBody]
-    passages: list[PassageBody]
-    notices: list[NoticeBody]
+    sentences: list[AnswerSentence]
+    passages: list[Passage]
+    notices: list[Notice]
     model: str | None
     complete: bool
     timings_ms: dict[str, float]
@@ -169,14 +135,6 @@ class FiltersBody(TypedDict):
     filters: dict[str, dict[str, int]]
 
 
-class HeadingBody(TypedDict):
-    """A section of a page: its heading, its URL with the anchor, and its level, 2 to 6."""
-
-    heading: str
-    url: str
-    level: int
-
-
 class EditionBody(TypedDict):
     """The source, version and language of a page; null where the site has only one."""
 
@@ -199,7 +157,7 @@ class PageBody(TypedDict):
     doc_path: str
     module: str
     chapter: str
-    sections: list[HeadingBody]
+    sections: list[ContentsSection]
     edition: NotRequired[EditionBody]
 
 
@@ -209,17 +167,10 @@ class ContentsBody(TypedDict):
     pages: list[PageBody]
 
 
-class SectionBody(CitationBody):
-    """The text of a section with its subsections, or of a whole page, as Markdown."""
-
-    doc_path: str
-    text: str
-
-
 class GlossaryBody(TypedDict):
     """The entries of the book's glossaries for a text."""
 
-    entries: list[SectionBody]
+    entries: list[SectionText]
 
 
 def describe_search(result: RetrievalResult) -> dict[str, Any]:
@@ -319,7 +270,7 @@ class Start(TypedDict):
     protocol: Literal[1]
     answer_id: str
     conversation_id: str
-    mode: Literal["normal", "selected_text_only"]
+    mode: Mode
     search_question: str | None
     index_id: str
     model: str | None

@@ -49,7 +49,7 @@ def prefers(accept: str, wanted: str, default: str) -> bool:
 
 def make_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the JSON schema of a type, with its definitions in place of references to them."""
-    schema = adapter.json_schema()
+    schema = adapter.json_schema(mode="serialization")
     definitions = schema.pop("$defs", {})
 
     def replace(node: Any) -> Any:  # noqa: ANN401  # any part of a JSON document

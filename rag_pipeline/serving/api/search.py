@@ -16,7 +16,7 @@ from rag_pipeline.retrieval import (
     read_contents,
     read_section,
 )
-from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.retrieval.contents import SectionText
 from rag_pipeline.serving.api.connections import run_while_connected
 from rag_pipeline.serving.api.messages import (
     ID_PATTERN,
@@ -31,7 +31,6 @@ from rag_pipeline.serving.api.responses import (
     FiltersBody,
     GlossaryBody,
     SearchBody,
-    SectionBody,
     describe_page,
     describe_search,
 )
@@ -54,17 +53,8 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 @router.post("/search", responses={200: {"model": SearchBody}, **_SEARCHING}, response_model=None)
 async def search(request: Request, body: SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
-    filters = body.filters.to_filters() if body.filters else None
-    query = Query(
-        body.question,
-        filters=filters,
-        top_k=body.top_k,
-        source_url=body.source_url,
-        exact_words=body.exact_words,
-        min_relative_score=body.min_relative_score,
-    )
     assistant = service.assistant
-    searching = assistant.arun(lambda: assistant.retriever.retrieve(query))
+    searching = assistant.arun(lambda: assistant.retriever.retrieve(body.to_query()))
     result = await run_while_connected(request.receive, searching)
     if result is None:
         return answer_disconnected()
@@ -110,7 +100,7 @@ async def list_contents(
 
 @router.get(
     "/sections",
-    responses={200: {"model": SectionBody}, **_READING, **document_problems(404)},
+    responses={200: {"model": SectionText}, **_READING, **document_problems(404)},
     response_model=None,
 )
 async def show_section(service: _Shared, url: _Address) -> Response:

@@ -21,6 +21,7 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Query
+from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
 from rag_pipeline.serving.api.problems import log_failure
 from rag_pipeline.serving.api.schemas import answer_disconnected
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from rag_pipeline.answering import Answer, Assistant, AsyncAnswerStream
 
 MODEL: Final = "robotutor"
-MAX_QUESTION_CHARS: Final = 2_000
 
 
 class TextPart(BaseModel):

@@ -41,7 +41,8 @@ def cite_sources(
         The text to append, empty if there is nothing to add, and annotations of the type
         `url_citation`. Their indices count the characters of the message; the end is exclusive.
     """
-    sources = _number_sources(answer)
+    numbered = answer.numbered_citations
+    sources = {number: citation for number, citation in numbered.items() if citation.url}
     annotations: list[dict[str, object]] = []
 
     def annotate(start: int, end: int, citation: Citation) -> None:
@@ -70,14 +71,3 @@ def cite_sources(
 def remove_additions(text: str) -> str:
     """Return the text of an answer without the notices and links that `cite_sources` appends."""
     return text[: min(at for at in (*map(text.find, _TITLES), len(text)) if at >= 0)].strip()
-
-
-def _number_sources(answer: Answer) -> dict[int, Citation]:
-    """Return the citations that have a URL, by the number that the answer gives them."""
-    if answer.kind is AnswerKind.REFUSED:
-        numbered = dict(enumerate(answer.citations, 1))
-    else:
-        citations = {source.number: source.citation for source in answer.grounding.sources}
-        cited = dict.fromkeys(answer.cited_numbers)
-        numbered = {number: citations[number] for number in cited if number in citations}
-    return {number: citation for number, citation in numbered.items() if citation.url}

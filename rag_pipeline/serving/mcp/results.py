@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from pydantic import BaseModel, Field
@@ -14,6 +14,9 @@ from rag_pipeline.core.text.terms import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rag_pipeline.retrieval import Citation
+    from rag_pipeline.retrieval.contents import SectionText
 
 
 @contextmanager
@@ -53,19 +56,29 @@ A result is sent twice, as JSON and as structured data. Agents cut off more than
 """
 
 
-class FoundPassage(BaseModel):
-    """An excerpt of a section that was found."""
+class BookPlace(BaseModel):
+    """A section or page of the book."""
 
     title: str = Field(description="Title of the page.")
     section: str = Field(description="Heading of the section.")
     url: str = Field(description="Address of the section. Pass it to read_section to read it all.")
+    version: str = Field("", description="Version of the docs; empty for the latest.")
+    locale: str = Field("", description="Language; empty for the default language.")
+
+
+def describe_place(place: Citation | SectionText) -> dict[str, Any]:
+    """Return the values of the fields of `BookPlace`."""
+    return {name: getattr(place, name) for name in BookPlace.model_fields}
+
+
+class FoundPassage(BookPlace):
+    """An excerpt of a section that was found."""
+
     module: str
     content_type: str = Field(description="prose, code, table, lab, quiz, assessment or api.")
     score: float = Field(description="Similarity to the query, 0 to 1.")
     excerpt: str = Field(description="The beginning of the passage, as Markdown.")
     truncated: bool = Field(description="True if the passage is longer than the excerpt.")
-    version: str = Field("", description="Version of the docs; empty for the latest.")
-    locale: str = Field("", description="Language; empty for the default language.")
 
 
 class SearchResults(BaseModel):
@@ -75,18 +88,13 @@ class SearchResults(BaseModel):
     note: str = Field("", description="What to do next; empty if there is nothing to say.")
 
 
-class SectionContent(BaseModel):
+class SectionContent(BookPlace):
     """The text of a section or of a whole page."""
 
-    title: str
-    section: str
-    url: str
     module: str
     text: str = Field(description="Markdown, exactly as in the book.")
     next_start: int | None = Field(description="Value of `start` for the rest; null at the end.")
     note: str = Field("", description="How to read on; empty at the end.")
-    version: str = Field("", description="Version of the docs; empty for the latest.")
-    locale: str = Field("", description="Language; empty for the default language.")
 
 
 class ContentsEntry(BaseModel):
@@ -108,15 +116,10 @@ class Contents(BaseModel):
     note: str = Field("", description="What is left out; empty if nothing is.")
 
 
-class CitedSource(BaseModel):
+class CitedSource(BookPlace):
     """A section that an answer cites."""
 
     number: int = Field(description="The number of the source in the text, such as [1].")
-    title: str
-    section: str
-    url: str
-    version: str = Field("", description="Version of the docs; empty for the latest.")
-    locale: str = Field("", description="Language; empty for the default language.")
 
 
 class ShownFigure(BaseModel):

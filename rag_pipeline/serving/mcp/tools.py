@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import BaseModel, Field
 
-from rag_pipeline.answering import AnswerKind
 from rag_pipeline.core.models import SITE_FILES
 from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
 from rag_pipeline.retrieval.filters import ANY_VALUE
+from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.mcp.results import (
     MAX_RESULT_TOKENS,
     CitedSource,
@@ -26,6 +26,7 @@ from rag_pipeline.serving.mcp.results import (
     TextbookAnswer,
     count_json_tokens,
     cut_text,
+    describe_place,
     resource_errors,
     tool_errors,
 )
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval import ContentsPage
 
 MAX_PAGE_TOKENS: Final = 20_000
-_MAX_QUESTION_CHARS: Final = 2_000
 _Version: TypeAlias = Annotated[
     str | None, Field(description="Version of the docs, such as 2.0; without it, the latest.")
 ]
@@ -103,18 +103,13 @@ class TextbookTools:
         left = MAX_RESULT_TOKENS
         for chunk in result.chunks:
             excerpt = cut_text(chunk.text, max_chars)
-            citation = chunk.citation
             passage = FoundPassage(
-                title=citation.title,
-                section=citation.section,
-                url=citation.url,
-                module=citation.module,
+                **describe_place(chunk.citation),
+                module=chunk.citation.module,
                 content_type=chunk.metadata.content_type,
                 score=round(chunk.score, 3),
                 excerpt=excerpt,
                 truncated=len(excerpt) < len(chunk.text),
-                version=citation.version,
-                locale=citation.locale,
             )
             left -= _count([passage])
             if left < 0:
@@ -155,15 +150,11 @@ class TextbookTools:
         rest = len(found.text) - end
         note = f"{rest} more characters. Call again with start={end}." if rest else ""
         return SectionContent(
-            title=found.title,
-            section=found.section,
-            url=found.url,
+            **describe_place(found),
             module=found.module,
             text=text,
             next_start=end if rest else None,
             note=note,
-            version=found.version,
-            locale=found.locale,
         )
 
     async def list_contents(
@@ -213,11 +204,6 @@ class TextbookTools:
         with tool_errors():
             filters = QueryFilters(versions=_list(version), locales=_list(locale))
             answer = await self._assistant.aanswer(Query(question, filters=filters))
-        if answer.kind is AnswerKind.REFUSED:
-            cited = dict(enumerate(answer.citations, 1))
-        else:
-            citations = {source.number: source.citation for source in answer.grounding.sources}
-            cited = {number: citations[number] for number in answer.cited_numbers}
         text = cut_text(answer.text, len(answer.text))
         if len(text) < len(answer.text):
             text += "\n\n(The rest was left out. read_section shows the sources.)"
@@ -226,15 +212,8 @@ class TextbookTools:
             kind=answer.kind.value,
             level=answer.grounding.level.value,
             sources=[
-                CitedSource(
-                    number=at,
-                    title=entry.title,
-                    section=entry.section,
-                    url=entry.url,
-                    version=entry.version,
-                    locale=entry.locale,
-                )
-                for at, entry in cited.items()
+                CitedSource(number=number, **describe_place(citation))
+                for number, citation in answer.numbered_citations.items()
             ],
             notices=[notice.text for notice in answer.notices],
             figures=[
@@ -312,5 +291,6 @@ def _count(entries: Sequence[BaseModel]) -> int:
 
 
 def _check_length(question: str) -> None:
-    if len(question) > _MAX_QUESTION_CHARS:
-        raise ToolError(f"the question has {len(question):,} characters; at most 2,000 are allowed")
+    if len(question) > MAX_QUESTION_CHARS:
+        counted = f"the question has {len(question):,} characters"
+        raise ToolError(f"{counted}; at most {MAX_QUESTION_CHARS:,} are allowed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
@@ -137,7 +138,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Send an error and close the connection."""
         self._is_refused = True
         self._expect(None)
-        body = describe_problem(status, code, detail)
+        body = json.dumps(describe_problem(status, code, detail)).encode()
         head = (
             f"HTTP/1.1 {int(status)} {status.phrase}\r\ncontent-type: application/problem+json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"

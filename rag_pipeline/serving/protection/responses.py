@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,16 +12,15 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
 
-def describe_problem(status: int, code: str, detail: str) -> bytes:
-    """Return the body of a response that describes an error as `application/problem+json`."""
-    record: dict[str, str | int] = {
+def describe_problem(status: int, code: str, detail: str) -> dict[str, Any]:
+    """Return the description of an error, for the media type `application/problem+json`."""
+    return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,
     }
-    return json.dumps(record).encode()
 
 
 async def send_problem(
@@ -36,7 +35,7 @@ async def send_problem(
         detail: One or two sentences for people.
         headers: More headers of the response.
     """
-    body = describe_problem(status, code, detail)
+    body = json.dumps(describe_problem(status, code, detail)).encode()
     await send_response(
         send, status, body, {"content-type": "application/problem+json", **(headers or {})}
     )
