@@ -1,7 +1,7 @@
-"""The size of a chat model's context, asked from the server that runs the model.
+"""The size of a model's context, asked from the server that runs the model.
 
-OpenAI's API has no field for it. llama.cpp tells it at `/props`, vLLM, LM Studio and OpenRouter in
-their lists of models, and Ollama at `/api/show`.
+OpenAI's API has no field for it. llama.cpp tells it at `/props`, Text Embeddings Inference at
+`/info`, Ollama at `/api/show`, and vLLM, LM Studio and OpenRouter in their lists of models.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def find_context(reply: Any, model: str) -> Iterator[int]:  # noqa: ANN401  # an
     if not isinstance(reply, dict):
         return
     props, shown = reply.get("default_generation_settings"), reply.get("model_info")
-    found = [props.get("n_ctx")] if isinstance(props, dict) else []
+    found = [reply.get("max_input_length")]
+    found += [props.get("n_ctx")] if isinstance(props, dict) else []
     if isinstance(shown, dict):
         found += [int(size) for size in _SET.findall(str(reply.get("parameters") or ""))]
         found += [size for name, size in shown.items() if name.endswith(".context_length")]

@@ -132,14 +132,16 @@ _LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
 
 @dataclass(slots=True)
 class _Habits:
-    """What this process has learned about one model of one server.
+    """Facts about one model on one server, from the replies to earlier requests of this process.
 
     Attributes:
-        dropped: Names of parameters that the server rejects.
-        merges: True if the instructions must be a part of the user's message.
-        context_tokens: Size of the context that the server named; None if it is unknown.
-        ratio: Tokens of the model for each token of cl100k_base.
-        is_asked: True if the server was asked for the size of the context.
+        dropped: Names of the request parameters that the server rejects. Requests omit them.
+        merges: True if the server rejects system messages. Requests then put the instructions into
+            the user's message.
+        context_tokens: Number of tokens in the model's context, as the server stated it. None if
+            the server has not stated it.
+        ratio: Number of the model's tokens per token of cl100k_base, the tokenizer that counts.
+        is_asked: True if the server was asked for the size of the model's context.
     """
 
     dropped: set[str] = field(default_factory=set)
@@ -161,8 +163,8 @@ class OpenAIChatModel:
         api_key: API key, sent only to this service. Empty for a server that needs no key.
         base_url: Base URL of the API. If empty, OpenAI's own URL is used. It may end with
             `/chat/completions` and may have a query, as Azure's addresses do.
-        timeout_s: Time limit in seconds until the first token, retries included, and from each
-            token to the next.
+        timeout_s: Longest time in seconds to wait for the first token, including retries. The same
+            limit applies to the wait for each later token.
         max_tokens: Largest number of tokens in one answer.
         context_tokens: Size of the model's context, for the prompt and the answer.
         temperature: Sampling temperature; None leaves it to the server.

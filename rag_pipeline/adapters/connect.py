@@ -79,10 +79,12 @@ def choose_provider(
 def connect_embedder(settings: Settings, catalog: CollectionCatalog | None = None) -> Embedder:
     """Create the embedder that the settings select, without loading a model.
 
-    No embedding service is asked. If EMBEDDING_PROVIDER is `auto`, the collection's model is read.
+    The function sends no request to an embedding service. If EMBEDDING_PROVIDER is `auto`, it reads
+    from the collection which model the collection was built with.
 
-    Any provider other than `local` is a service. For the service NAME, the class `EMBEDDER` of the
-    module `embedders/NAME.py` is used, with the settings NAME_API_KEY and NAME_BASE_URL.
+    Each provider except `local` is a service with a module `embedders/NAME.py`, where NAME is the
+    name of the provider. The function creates the class that this module calls `EMBEDDER`, and
+    passes it the settings NAME_API_KEY and NAME_BASE_URL.
 
     Raises:
         ConfigurationError: The provider's API key is missing, its key or URL is not valid, or the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure, Stage
@@ -15,7 +15,7 @@ from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunPlanned, Stag
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
@@ -147,12 +147,6 @@ class IngestionReport:
             self.components_left_out[name] = self.components_left_out.get(name, 0) + pages
         self.failures += other.failures
         self.warnings += [one for one in other.warnings if one not in self.warnings]
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> IngestionReport:
-        """Return the report whose `to_json` gave the record."""
-        failures = [DocFailure(**failure) for failure in record["failures"]]
-        return cls(**{**record, "failures": failures})
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the report as a JSON object, with seconds rounded to three decimals."""

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from contextlib import aclosing
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +21,6 @@ from rag_pipeline.adapters.connect import (
     connect_embedder,
 )
 from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK
-from rag_pipeline.adapters.embedders.provider import CLIENT_MODULES
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -269,8 +267,3 @@ async def read_first_piece(model: OpenAIChatModel) -> str:
     """Return the first piece of an answer of the chat model."""
     async with aclosing(model.stream([ChatMessage("user", "Why?")])) as stream:
         return await anext(stream)
-
-
-def test_each_provider_names_the_modules_of_its_client() -> None:
-    assert set(CLIENT_MODULES) == set(EmbeddingProvider) - {EmbeddingProvider.AUTO}
-    assert all(find_spec(name) for names in CLIENT_MODULES.values() for name in names)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from rag_pipeline.adapters.chat_context import find_context
 from rag_pipeline.adapters.chat_model import (
     DEFAULT_BASE_URL,
     TRANSIENT_STATUSES,
@@ -54,7 +55,6 @@ OPENAI: Final = Provider(
 )
 
 _ENCODING: Final = re.compile("encoding|base64|float", re.IGNORECASE)
-_LIMIT_NAMES: Final = ("max_input_length", "n_ctx", "max_model_len")
 _ASK_TIMEOUT_S: Final = 5.0
 _FOREIGN_MARGIN: Final = 1.3  # other tokenizers split English into more tokens than cl100k_base
 
@@ -91,7 +91,11 @@ class OpenAIEmbedder(ServiceEmbedder):
         return [round(count_tokens(text) * margin) for text in texts]
 
     def _ask_limit(self) -> int:
-        """Ask a server other than OpenAI's for its limit, as three common servers state it."""
+        """Ask the server how many tokens one text may have; return 0 if it does not say.
+
+        The limits of OpenAI's own models are known, so OpenAI is not asked. For other servers, the
+        three addresses are tried at which common servers describe themselves.
+        """
         if self._name in OPENAI.dims:
             return 0
         import httpx2  # noqa: PLC0415  # imported late, as in `_client`
@@ -102,7 +106,7 @@ class OpenAIEmbedder(ServiceEmbedder):
         for address in (f"{root}/info", f"{root}/props", f"{root}/v1/models"):
             try:
                 reply = client.get(address, cast_to=httpx2.Response)
-                limit = _read_limit(reply.json(), self._name)
+                limit = next(find_context(reply.json(), self._name), 0)
             except (openai.APIError, *UNREADABLE):
                 continue
             if limit:
@@ -151,22 +155,6 @@ class OpenAIEmbedder(ServiceEmbedder):
 
 
 EMBEDDER: Final = OpenAIEmbedder
-
-
-def _read_limit(stated: object, model: str) -> int:
-    """Return the limit in a server's description of itself; 0 if it states none.
-
-    Text Embeddings Inference states `max_input_length`, llama.cpp the `n_ctx` of its model, and
-    vLLM the `max_model_len` of each model.
-    """
-    if not isinstance(stated, dict):
-        return 0
-    found = [stated, stated.get("default_generation_settings")]
-    models = stated.get("data")
-    if isinstance(models, list):
-        found += [one for one in models if isinstance(one, dict) and one.get("id") == model]
-    values = (one.get(name) for one in found if isinstance(one, dict) for name in _LIMIT_NAMES)
-    return next((value for value in values if isinstance(value, int) and value > 0), 0)
 
 
 def _decode(embedding: list[float] | str) -> list[float] | FloatVector:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-CLIENT_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "local": ("onnxruntime", "tokenizers"),
-    "openai": ("openai", "openai.resources.embeddings"),
-    "cohere": ("cohere",),
-}
-"""By provider, the modules that its embedder imports on first use, which takes up to a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,10 @@ def to_named_vectors(point: Point, sparse_class: Callable[..., Any]) -> dict[str
 
 
 def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # record classes differ by call
-    """Return a record of the engine or the client as a `StoredPoint`.
+    """Convert a record of the embedded engine or of the server's client to a `StoredPoint`.
 
-    If a point changed by hand lacks its dense or window vectors, `vectors` is None.
+    `vectors` is None if the record lacks its dense or its window vectors. This happens only if
+    another program changed the point.
     """
     payload = dict(record.payload or {})
     if not with_vectors:
@@ -372,10 +373,17 @@ class EngineStore(ABC):
         with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
         with_vectors: bool,  # noqa: FBT001  # as in the engine
     ) -> tuple[list[Any], Any]:
-        """Return one page of the records that match a filter, and the start of the next page.
+        """Return one page of the records that match a filter, and the offset of the next page.
 
-        The start of the first page is None, and so is the start after the last page. The payload is
-        the whole one, none, or the named fields.
+        Args:
+            where: The filter.
+            offset: The offset that the call for the previous page returned; None for the first
+                page.
+            with_payload: True for the whole payload, False for no payload, or the names of fields.
+            with_vectors: True to include the vectors.
+
+        Returns:
+            The records, and the offset of the next page. The offset is None after the last page.
         """
 
     @abstractmethod

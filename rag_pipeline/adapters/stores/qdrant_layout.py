@@ -43,13 +43,14 @@ SEARCH_PARAMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the server stores the builds that are created from now on.
+    """Storage options of a new collection on the server. Existing collections keep theirs.
 
     Attributes:
         shard_number: Number of shards; 0 for the server's default.
         replication_factor: Number of copies of each shard; 0 for the server's default.
         quantized: Channels whose vectors the server also keeps in memory as 8-bit integers.
-        is_bulk: Create a build without a graph, which `end_loading` adds.
+        is_bulk: True to create the collection without a vector graph, so that writing its points is
+            faster. `end_loading` builds the graph afterwards.
     """
 
     shard_number: int = 0

@@ -11,9 +11,8 @@ from dotenv.parser import parse_stream
 from pydantic import SecretStr, ValidationError
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings.fields import Settings
+from rag_pipeline.core.settings.fields import EmbeddingProvider, Settings
 from rag_pipeline.core.settings.file import is_own_file, warn_once
-from rag_pipeline.core.settings.rules import EmbeddingProvider
 
 if TYPE_CHECKING:
     from collections.abc import Collection

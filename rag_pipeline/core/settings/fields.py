@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import SecretStr, model_validator
@@ -15,6 +16,15 @@ from rag_pipeline.core.settings.file import FolderSettings, SetValues, find_sett
 
 if TYPE_CHECKING:
     from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+
+class EmbeddingProvider(StrEnum):
+    """The provider that embeds texts; `AUTO` is resolved by `adapters.connect.choose_provider`."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    OPENAI = "openai"
+    COHERE = "cohere"
 
 
 class StoreSettings(FolderSettings):
@@ -119,8 +129,8 @@ class LibrarySettings(StoreSettings):
         read_by="ingestion, parsing",
     )
 
-    embedding_provider: rules.EmbeddingProvider = rules.EMBEDDING.setting(
-        rules.EmbeddingProvider.AUTO,
+    embedding_provider: EmbeddingProvider = rules.EMBEDDING.setting(
+        EmbeddingProvider.AUTO,
         "The service that embeds texts. `auto` is the service that the existing collection was "
         "built with; before the first ingestion it is `openai` if `OPENAI_API_KEY` is set, "
         "otherwise `local`. A collection contains the vectors of one model: after a change run "

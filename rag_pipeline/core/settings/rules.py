@@ -174,15 +174,6 @@ Prices: TypeAlias = Annotated[
 """US dollars per million tokens, by model; a JSON object in the environment."""
 
 
-class EmbeddingProvider(StrEnum):
-    """The provider that embeds texts; `AUTO` is resolved by `adapters.connect.choose_provider`."""
-
-    AUTO = "auto"
-    LOCAL = "local"
-    OPENAI = "openai"
-    COHERE = "cohere"
-
-
 class Quantization(StrEnum):
     """The vectors that a Qdrant server also keeps in memory as 8-bit integers."""
 
