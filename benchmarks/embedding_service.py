@@ -28,7 +28,8 @@ from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import BookEvaluation, evaluate_book
-from rag_pipeline.evaluation.rendering import render_answers, render_text, render_verdict
+from rag_pipeline.evaluation.pages import to_text
+from rag_pipeline.evaluation.rendering import describe_answers, describe_measures, render_verdict
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline_tests.answering import calibration_questions as extra
 from rag_pipeline_tests.loopback import Received, Reply, serve
@@ -124,9 +125,9 @@ def main() -> None:
         )
         evaluation = evaluate_served(settings)
         print(render_verdict(evaluation.report, evaluation.gates))
-        print(render_text(evaluation.report))
+        print(to_text(describe_measures(evaluation.report)))
         if evaluation.answers is not None:
-            print(render_answers(evaluation.answers, evaluation.report.latency))
+            print(to_text([describe_answers(evaluation.answers, evaluation.report.latency)]))
         for name, questions in (("near", extra.NEAR), ("far", extra.FAR)):
             answered = count_answered(settings, questions)
             refused = len(questions) - answered

@@ -123,7 +123,7 @@ def _group_unanswered(entries: Any) -> Any:  # noqa: ANN401  # see above
 
 
 def _write_feedback_page(entries: Any, unanswered: Any) -> Any:  # noqa: ANN401  # see above
-    from rag_pipeline.evaluation.feedback_page import write_page
+    from rag_pipeline.evaluation.feedback import write_page
 
     return write_page(load_settings(), entries, unanswered)
 

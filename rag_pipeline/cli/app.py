@@ -15,11 +15,9 @@ import typer
 from rag_pipeline.cli import (
     asking,
     evaluating,
-    golden,
     ingesting,
     initializing,
     publishing,
-    reviewing,
     serving,
 )
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
@@ -42,8 +40,6 @@ for group in (
     serving.commands,
     publishing.commands,
     evaluating.commands,
-    reviewing.commands,
-    golden.commands,
 ):
     app.add_typer(group)
 

@@ -236,8 +236,7 @@ def _answer(
         tell_running_ingestion(settings)
         load_model_early(settings)
     from rag_pipeline.answering import open_assistant
-    from rag_pipeline.cli.explaining import show_explanation
-    from rag_pipeline.cli.records import record_query
+    from rag_pipeline.cli.explaining import record_query, show_explanation
     from rag_pipeline.cli.terminal import show_answer_sources, show_quotes
 
     with (

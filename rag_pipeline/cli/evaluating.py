@@ -1,4 +1,4 @@
-"""The commands that measure quality, such as `evaluate`, `sweep` and `validate`."""
+"""The commands that measure quality, such as `evaluate`, `sweep` and `review`, and golden sets."""
 
 # ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pipeline.cli.indexing import ingest_and_tell, open_ingestion
+from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.loading import load_book, load_index
-from rag_pipeline.cli.options import AsJson, DocsDir
+from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir, TestSet
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
 
@@ -25,23 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.evaluation.validation.report import AddressReport
+    from rag_pipeline.evaluation.review import SearchFigures
+    from rag_pipeline.evaluation.validation import AddressReport
 
 commands = typer.Typer()
 
 
 @commands.command()
 def evaluate(
-    test_set: Annotated[
-        Path | None,
-        typer.Option(
-            "--test-set",
-            help=(
-                "JSON file with the golden set. Default: the setting EVALUATION_TEST_SET, or else "
-                "the questions about this repository's textbook."
-            ),
-        ),
-    ] = None,
+    test_set: TestSet = None,
     docs_dir: DocsDir = None,
     html: Annotated[
         Path | None, typer.Option("--html", help="Also write the HTML report to this file.")
@@ -74,7 +67,12 @@ def evaluate(
     report as HTML and JSON.
     """
     from rag_pipeline.evaluation.book import Answering, evaluate_book
-    from rag_pipeline.evaluation.rendering import render_answers, render_text, render_verdict
+    from rag_pipeline.evaluation.pages import to_text
+    from rag_pipeline.evaluation.rendering import (
+        describe_answers,
+        describe_measures,
+        render_verdict,
+    )
 
     settings = load_book(docs_dir)
     answering = Answering.QUOTED
@@ -102,9 +100,10 @@ def evaluate(
     text = render_verdict(evaluation.report, evaluation.gates)
     shows_measures = verbose or not evaluation.gates
     if shows_measures:
-        text += f"\n{render_text(evaluation.report)}"
+        blocks = [*describe_measures(evaluation.report)]
         if evaluation.answers is not None:
-            text += render_answers(evaluation.answers, evaluation.report.latency)
+            blocks.append(describe_answers(evaluation.answers, evaluation.report.latency))
+        text += f"\n{to_text(blocks)}\n"
     text += f"Report: {html or evaluation.files.html_path}"
     if not shows_measures:
         text += "\nThe measures are in the report. --verbose prints them too."
@@ -125,9 +124,7 @@ def sweep(
             "--crossed", help="Try every combination; the default changes one setting at a time."
         ),
     ] = False,
-    test_set: Annotated[
-        Path | None, typer.Option("--test-set", help="JSON file with the golden set.")
-    ] = None,
+    test_set: TestSet = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,11 +134,12 @@ def sweep(
     collection for the current settings and for each variant, and does not change the book's own. It
     names a winner only if the difference is statistically significant.
     """
+    from rag_pipeline.evaluation.pages import to_text
     from rag_pipeline.evaluation.sweep import (
         check_sweep,
+        describe_sweep,
         evaluate_cell,
         make_grid,
-        render_sweep,
         run_sweep,
     )
 
@@ -160,7 +158,7 @@ def sweep(
             for row in result.rows
         ],
     }
-    print_result(record, render_sweep(result), as_json=as_json)
+    print_result(record, to_text(describe_sweep(result)), as_json=as_json)
 
 
 @commands.command("report-feedback")
@@ -179,9 +177,8 @@ def report_feedback(
     The page groups the questions that the book did not answer and names the sections nearest to
     them. It has a download of all questions as CSV.
     """
-    from rag_pipeline.evaluation.feedback import list_feedback_numbers, read_log
+    from rag_pipeline.evaluation.feedback import list_feedback_numbers, read_log, write_page
     from rag_pipeline.evaluation.feedback import report_feedback as count_feedback
-    from rag_pipeline.evaluation.feedback_page import write_page
 
     settings = load_index(docs_dir)
     if html is not None:
@@ -214,12 +211,13 @@ def validate(
 
     Exits with code 1 if a check fails. Writes the results to three files in DATA_DIR.
     """
-    from rag_pipeline.evaluation.validation.report import (
+    from rag_pipeline.evaluation.pages import to_text
+    from rag_pipeline.evaluation.validation import (
+        describe_validation,
         report_to_record,
-        report_to_text,
+        run_validation,
         write_results,
     )
-    from rag_pipeline.evaluation.validation.suite import run_validation
     from rag_pipeline.retrieval import open_retriever
 
     settings = load_book(docs_dir)
@@ -230,10 +228,162 @@ def validate(
             retriever, collection_name=settings.qdrant_collection, check_addresses=check
         )
     files = [str(path) for path in write_results(report, settings.state_dir)]
-    text = "\n".join([report_to_text(report), *(f"Written: {path}" for path in files)])
+    text = "\n".join(
+        [to_text(describe_validation(report)), *(f"Written: {path}" for path in files)]
+    )
     print_result(report_to_record(report) | {"files": files}, text, as_json=as_json)
     if not report.passed:
         raise typer.Exit(1)
+
+
+@commands.command()
+def review(
+    docs_dir: DocsDir = None,
+    site: SiteDir = None,
+    docs_plugin: DocsPlugin = None,
+    run_config: RunConfig = False,
+    built_site: Annotated[
+        str | None,
+        typer.Option(
+            "--built-site",
+            help="Also check that cited links exist: folder of the built site, or its URL.",
+        ),
+    ] = None,
+    test_set: TestSet = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before", help="Compare with this file, which --write of an earlier review wrote."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", help="Write the figures to this file, for a later --before."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Index changed documents, check the index and its links, and compare with an earlier review.
+
+    Prints a table in Markdown, as the GitHub Action posts it on a pull request. Exits with code 1
+    if a document failed, or if a check or a quality gate fails.
+    """
+    from rag_pipeline.evaluation.book import check_libraries
+    from rag_pipeline.evaluation.review import (
+        build_review,
+        dump_review,
+        load_review,
+        render_review,
+    )
+    from rag_pipeline.evaluation.validation import run_validation
+    from rag_pipeline.retrieval import open_retriever
+
+    settings, _ = load_book_or_site(
+        docs_dir, site, docs_plugin, run_config=run_config, may_ask=False
+    )
+    check_libraries()
+    earlier = load_review(before) if before else None
+    check = make_address_check("--built-site", built_site, settings)
+    if write is not None:
+        prepare_file("--write", write)
+    ingested = ingest_and_tell(settings)
+    with open_retriever(settings) as retriever:
+        validated = run_validation(
+            retriever, collection_name=settings.qdrant_collection, check_addresses=check
+        )
+    found = build_review(ingested, validated, _measure_search(settings, test_set))
+    data = dump_review(found)
+    if write is not None:
+        write_file(write, data.decode())
+    record = json.loads(data) | {"passed": found.passed}
+    print_result(record, render_review(found, earlier).rstrip(), as_json=as_json)
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+@commands.command("golden-entry")
+def golden_entry(
+    text: Annotated[str, typer.Argument(help="Path of a document, or words to search for.")] = "",
+    question: Annotated[
+        str, typer.Option("--question", help="The question of the new entry.")
+    ] = "",
+    from_log: Annotated[
+        str, typer.Option("--from-log", help="Id of a logged answer whose question is used.")
+    ] = "",
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest a golden set entry: a test question with the sections that answer it, as JSON.
+
+    The command finds sections only by comparing words. If it used the search that the golden set
+    measures, that search would look too good. With `--from-log`, the entry names the sections that
+    the logged answer cited; check each of them in the book.
+    """
+    from rag_pipeline.evaluation.book import parse_corpus
+    from rag_pipeline.evaluation.suggestions import suggest_entry
+
+    settings = load_book(docs_dir)
+    if bool(text) == bool(from_log) or (from_log and question):
+        problem = "it needs either a text, with or without --question, or only --from-log"
+        remedy = "Name a document, such as intro.md, or words to search for"
+        raise ConfigurationError("golden-entry", problem, remedy)
+    if from_log:
+        _draft_from_log(settings, from_log, as_json=as_json)
+        return
+    corpus = parse_corpus(settings)
+    found = suggest_entry(corpus.documents, text, question=question)
+    record = dataclasses.asdict(found)
+    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
+
+
+@commands.command("golden-definitions")
+def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
+    """List the terms of the book's glossary with the sections that define them, as JSON.
+
+    The list can be pasted into a golden set. An evaluation of answers then asks "What is ...?" for
+    each term. The list is empty if no page is called a glossary.
+    """
+    from rag_pipeline.evaluation.book import parse_corpus
+    from rag_pipeline.evaluation.suggestions import find_definitions, list_definitions
+
+    settings = load_book(docs_dir)
+    corpus = parse_corpus(settings)
+    record = list_definitions(find_definitions(corpus.documents))
+    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
+
+
+def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures | None:
+    """Ask the questions of the book's golden set; None if the book has none."""
+    from rag_pipeline.core.settings.rules import OWN_DOCS_DIR
+    from rag_pipeline.evaluation.book import Answering, evaluate_book
+    from rag_pipeline.evaluation.review import read_search_figures
+
+    is_named = test_set is not None or settings.evaluation_test_set
+    if not is_named and settings.docs_dir.resolve() != OWN_DOCS_DIR:
+        return None
+    evaluation = evaluate_book(settings, test_set, answering=Answering.NONE)
+    failed = [gate.sentence for gate in evaluation.gates if not gate.passed]
+    return read_search_figures(evaluation.report, failed)
+
+
+def _draft_from_log(settings: Settings, answer_id: str, *, as_json: bool) -> None:
+    """Print a golden set entry for a logged question.
+
+    Raises:
+        ConfigurationError: QUESTION_LOG_DAYS is 0.
+        QueryError: The log has no such answer, or its question was not logged.
+        QuestionLogError: The log cannot be read.
+    """
+    from rag_pipeline.evaluation.book import parse_corpus
+    from rag_pipeline.evaluation.feedback import read_log
+    from rag_pipeline.evaluation.suggestions import draft_entry
+
+    entries = read_log(settings)
+    if entries is None:
+        raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
+    corpus = parse_corpus(settings)
+    entry = draft_entry(entries, answer_id, corpus.documents)
+    record = {"entry": entry, "warnings": ["a search found these sections. Check each of them"]}
+    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
 
 
 def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
@@ -276,7 +426,7 @@ def make_address_check(
     from functools import partial
 
     from rag_pipeline.adapters.http import read_url
-    from rag_pipeline.evaluation.validation.report import check_built_site, check_served_site
+    from rag_pipeline.evaluation.validation import check_built_site, check_served_site
 
     if site is None:
         return None

@@ -1,14 +1,74 @@
-"""Formatting of the reasons for an answer, for `rag-pipeline query --explain`."""
+"""How an answer came about: the JSON document of `query --json`, and the text of `--explain`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from rag_pipeline.answering.confidence import measure_signals
+from rag_pipeline.answering.models import AnswerRecord
+from rag_pipeline.answering.reading.questions import read_question
 from rag_pipeline.cli.terminal import show_fields
+from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
-    from rag_pipeline.cli.records import QueryRecord
-    from rag_pipeline.retrieval.models import ScoredChunk
+    from rag_pipeline.answering.confidence import Signals
+    from rag_pipeline.answering.models import Answer
+    from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationRecord:
+    """The steps that led to an answer: how the question was read, searched and judged.
+
+    Attributes:
+        question_kind: `definition`, `code`, `how_to`, `comparison`, `explanation` or `other`.
+        subject: The term whose meaning the question asks; otherwise empty.
+        search_question: What was searched instead of the question: the question with misspelled
+            words corrected, or its terms if it is in another language; otherwise null.
+        confidence: Estimated probability that the passages contain the answer, 0 to 1; null for a
+            selection and for a fixed reply.
+        signals: The measurements from which the confidence is computed; null without a search.
+        passages: For each quoted passage, the number of its source and why it was chosen.
+    """
+
+    question_kind: str
+    subject: str
+    search_question: str | None
+    confidence: float | None
+    signals: Signals | None
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord(AnswerRecord):
+    """The JSON document of `rag-pipeline query --json`: `Answer.to_dict()` and how it came about.
+
+    Attributes:
+        chunks: The passages that were read for the answer or before the refusal, best first.
+        explanation: How the question was read, and how well the passages fit.
+    """
+
+    chunks: tuple[ScoredChunk, ...]
+    explanation: ExplanationRecord
+
+
+def record_query(answer: Answer, result: RetrievalResult) -> QueryRecord:
+    """Build the JSON document of a query from the answer and from the search for its passages."""
+    searched = result.search_question or result.query.question
+    read = read_question(searched)
+    is_measured = result.mode is Mode.NORMAL and bool(result.chunks)
+    explanation = ExplanationRecord(
+        question_kind=read.kind.value,
+        subject=read.subject,
+        search_question=result.search_question,
+        confidence=answer.grounding.confidence,
+        signals=measure_signals(result, searched) if is_measured else None,
+        passages=answer.explanation,
+    )
+    known = answer.to_record()
+    fields: dict[str, Any] = {name: getattr(known, name) for name in AnswerRecord.__slots__}
+    return QueryRecord(**fields, chunks=result.chunks, explanation=explanation)
 
 
 def show_explanation(record: QueryRecord) -> str:

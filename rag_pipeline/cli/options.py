@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -35,6 +36,24 @@ DocsPlugin = Annotated[
         "--docs-plugin",
         metavar="ID",
         help="Index only the docs folder of the docs plugin with this `id`, and its versions.",
+    ),
+]
+BuiltSite = Annotated[
+    str | None,
+    typer.Option(
+        "--site",
+        metavar="PATH",
+        help="Folder of the built website. Default: `build` next to the docs folder.",
+    ),
+]
+TestSet = Annotated[
+    Path | None,
+    typer.Option(
+        "--test-set",
+        help=(
+            "JSON file with the golden set. Default: the setting EVALUATION_TEST_SET, or else the "
+            "questions about this repository's textbook."
+        ),
     ),
 ]
 RunConfig = Annotated[

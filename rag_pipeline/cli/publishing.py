@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from rag_pipeline.cli.loading import load_book, load_index
-from rag_pipeline.cli.options import AsJson, DocsDir
+from rag_pipeline.cli.options import AsJson, BuiltSite, DocsDir
 from rag_pipeline.cli.output import print_result
 
 commands = typer.Typer()
@@ -19,14 +19,7 @@ commands = typer.Typer()
 
 @commands.command("export-pages")
 def export_pages(
-    site: Annotated[
-        str | None,
-        typer.Option(
-            "--site",
-            metavar="PATH",
-            help="Folder of the built website. Default: `build` next to the docs folder.",
-        ),
-    ] = None,
+    site: BuiltSite = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:

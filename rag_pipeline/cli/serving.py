@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from rag_pipeline.cli.loading import load_index
-from rag_pipeline.cli.options import DocsDir
+from rag_pipeline.cli.options import BuiltSite, DocsDir
 from rag_pipeline.cli.output import write_text
 from rag_pipeline.core.errors import MissingDependencyError
 
@@ -36,14 +36,7 @@ def serve(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0: a free one.")
     ] = 8000,
-    site: Annotated[
-        str | None,
-        typer.Option(
-            "--site",
-            metavar="PATH",
-            help="Folder of the built website. Default: `build` next to the docs folder, if built.",
-        ),
-    ] = None,
+    site: BuiltSite = None,
     docs_dir: DocsDir = None,
 ) -> None:
     """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""

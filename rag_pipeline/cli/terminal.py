@@ -268,7 +268,7 @@ def show_answer_sources(answer: Answer) -> str:
         lines.append("Sources:")
         lines += [
             f"  [{number}] {show_citation(citation)}"
-            for number, citation in zip(answer.cited_numbers, answer.citations, strict=True)
+            for number, citation in answer.numbered_citations.items()
         ]
     return "\n".join([*lines, *_show_notices(answer)])
 

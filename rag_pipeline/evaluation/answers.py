@@ -19,7 +19,6 @@ from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.gates import QUIZZES
 from rag_pipeline.evaluation.metrics import find_interval
 from rag_pipeline.evaluation.records import (
     ANSWERS_VERSION,
@@ -36,6 +35,7 @@ from rag_pipeline.evaluation.records import (
     hash_parts,
 )
 from rag_pipeline.evaluation.report import name_error
+from rag_pipeline.evaluation.suggestions import QUIZZES
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline.ingestion.markdown.spans import read_span
 from rag_pipeline.retrieval import Mode, Query

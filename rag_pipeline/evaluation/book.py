@@ -15,16 +15,12 @@ from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
 from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.answers import compare_answers, evaluate_answers, read_resident_mb
-from rag_pipeline.evaluation.conversations import (
-    check_conversations,
-    load_conversations,
-    run_conversations,
-)
 from rag_pipeline.evaluation.gates import (
     AnswerBounds,
     GateBounds,
     GateResult,
     check_answers,
+    check_conversations,
     check_gates,
 )
 from rag_pipeline.evaluation.golden_set import (
@@ -32,6 +28,7 @@ from rag_pipeline.evaluation.golden_set import (
     QUESTIONS_PATH,
     SELECTED_TEXT_PATH,
     GoldenSet,
+    load_conversations,
     load_golden_set,
     validate_against_corpus,
 )
@@ -43,7 +40,7 @@ from rag_pipeline.evaluation.rendering import (
     load_baseline,
     write_report,
 )
-from rag_pipeline.evaluation.report import evaluate
+from rag_pipeline.evaluation.report import evaluate, run_conversations
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval import open_retriever
@@ -54,6 +51,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
+    from rag_pipeline.retrieval import RetrievalResult
 
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
 """The accepted results of the golden set that comes with this package."""
@@ -161,7 +159,7 @@ def evaluate_book(
         retriever.probe()
         model = connect_embedder(settings).model
         fingerprint = build_fingerprint(documents, golden, settings, model)
-        report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
+        report = evaluate(golden, retriever, _is_sufficient, documents, fingerprint)
         answers = None
         if answering is not Answering.NONE:
             # The facts of some golden questions stand only in the solutions of quizzes.
@@ -184,6 +182,10 @@ def evaluate_book(
     if accept_baseline:
         accept(report, baseline_path, answers)
     return BookEvaluation(report, gates, files, answers)
+
+
+def _is_sufficient(result: RetrievalResult, question: str) -> bool:
+    return apply_grounding_policy(result, question).sufficient_context
 
 
 def _require_gates(*, checked: bool) -> None:

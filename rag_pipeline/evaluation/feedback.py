@@ -1,10 +1,11 @@
-"""The question log of one book: reading it, and comparing its questions with the book's pages."""
+"""The question log of one book: what it says about the book, and the page about it."""
 
 from __future__ import annotations
 
+import base64
+import csv
 import html
-import itertools
-import re
+import io
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,19 +14,31 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.adapters.database.questions import open_question_log
-from rag_pipeline.core.errors import QueryError
-from rag_pipeline.evaluation.golden_entry import choose_half
+from rag_pipeline.adapters.local_files import write_text_atomically
+from rag_pipeline.core.errors import QueryError, RagPipelineError
 from rag_pipeline.evaluation.metrics import find_interval
-from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.evaluation.pages import (
+    TEMPLATES,
+    Bar,
+    Items,
+    Mark,
+    Section,
+    Table,
+    shorten,
+    to_html,
+)
+from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import date
+    from pathlib import Path
 
-    from rag_pipeline.core.models import JsonValue, ParsedDoc
+    from rag_pipeline.core.models import JsonValue
     from rag_pipeline.core.protocols import Embedder, LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import FloatMatrix
+    from rag_pipeline.evaluation.pages import Block, Line
     from rag_pipeline.evaluation.records import Interval
     from rag_pipeline.retrieval.models import RetrievalResult
 
@@ -215,9 +228,6 @@ MAX_QUESTIONS: Final = 2_000
 RATED_BADLY: Final = "rated_badly"
 """The reason of answers that the book seemed to contain, but that were rated 1 or 2."""
 
-ABOUT_SELECTION: Final = "selected_text_only"
-"""The mode of questions about a text that the reader selected. The text is not logged."""
-
 _MAX_CLUSTERS: Final = 30
 _MAX_PAGES: Final = 3
 
@@ -299,7 +309,7 @@ def report_unanswered(
     bad = {one.answer_id for one in ratings if one.rating <= BAD_RATING}
     chosen = [one for one in answers if is_unanswered(one) or one.answer_id in bad]
     logged = [one for one in chosen if _read_question(one)]
-    whole_book = [one for one in logged if one.mode != ABOUT_SELECTION]
+    whole_book = [one for one in logged if one.mode != Mode.SELECTED_TEXT_ONLY]
     clusters = cluster_questions(whole_book[-MAX_QUESTIONS:], embedder)
     return UnansweredReport(
         count=len(chosen),
@@ -379,9 +389,6 @@ def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tu
     return tuple(found.values())[:_MAX_PAGES]
 
 
-_MAX_ID_WORDS: Final = 5
-
-
 @dataclass(frozen=True, slots=True)
 class LogEntries:
     """The answers and ratings of a question log, oldest answer first."""
@@ -422,66 +429,15 @@ def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredRepor
         )
 
 
-def draft_entry(
-    entries: LogEntries, answer_id: str, pages: Sequence[ParsedDoc]
-) -> dict[str, JsonValue]:
-    """Return a golden-set entry for a logged question, as a suggestion to check.
+PAGE_NAME: Final = "feedback.html"
 
-    Its expected sections are those that the answer cited; a refusal has none. Retrieval found them,
-    so the author must check each of them in the book.
-
-    Args:
-        entries: The entries of the question log.
-        answer_id: Id of the answer to the question.
-        pages: All documents of the book.
-
-    Raises:
-        QueryError: The log has no such answer, or its question was not logged, or the question is
-            about a selection, which is never logged.
-    """
-    found = [one for one in entries.answers if one.answer_id == answer_id]
-    if not found:
-        raise QueryError(f"the question log has no answer {answer_id[:80]!r}")
-    if not found[0].question:
-        raise QueryError(
-            "the text of this question was not logged. LOG_QUESTIONS=true logs the text of later "
-            "questions"
-        )
-    if found[0].mode == ABOUT_SELECTION:
-        raise QueryError("this question is about a selected text, which is not logged")
-    question = " ".join((found[0].search_question or found[0].question).split())
-    words = re.findall(r"[^\W_]+", question.casefold())
-    name = "-".join(words[:_MAX_ID_WORDS]) or "new"
-    return {
-        "id": name,
-        "question": question,
-        "category": "fact",
-        "all_of": False,
-        # The sections that a refusal names are related to the question, but do not answer it.
-        "expected": [] if found[0].kind == "refused" else _find_sections(found[0].sources, pages),
-        "split": choose_half(name),
-    }
-
-
-def _find_sections(urls: Sequence[str], pages: Sequence[ParsedDoc]) -> list[JsonValue]:
-    """Return the sections of the book that have the URLs; unknown URLs are left out."""
-    by_page = {page.document.url.rstrip("/"): page.document for page in pages}
-    expected: list[JsonValue] = []
-    for url in urls:
-        address, _, anchor = url.partition("#")
-        document = by_page.get(address.rstrip("/"))
-        if document is None:
-            continue
-        texts = [one.text for one in document.headings if anchor and one.anchor == anchor]
-        heading = texts[0] if texts else document.title
-        section: JsonValue = {"doc_path": str(document.doc_path), "section_heading": heading}
-        if section not in expected:
-            expected.append(section)
-    return expected
-
-
-_SHOWN_QUESTIONS: Final = 5
-_SHOWN_CHARS: Final = 200
+_LEVELS: Final = {
+    "answered": "answered",
+    "closest_passages": "only close passages",
+    "not_covered": "not in the book",
+    "reply": "greetings and the like",
+}
+"""The words for each level of answers, in the order of the bars."""
 
 _REASONS: Final = {
     "not_covered": "the book does not cover it",
@@ -491,85 +447,136 @@ _REASONS: Final = {
     "unrelated_to_selection": "the selection does not answer it",
     RATED_BADLY: "answered, but rated 1 or 2",
 }
+_SHOWN_QUESTIONS: Final = 8
+_SHOWN_CHARS: Final = 300
 
+_COLUMNS: Final = (
+    *("asked_at", "level", "kind", "reason", "question", "search_question", "rating", "note"),
+    *("tags", "sources", "confidence", "latency_ms", "answer_id"),
+)
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 _ADVICE: Final = (
-    "The nearest sections are what a search finds, with the similarity to the question (0 to 1). "
-    "If one of them should answer the question, improve its words. If none does, the book may need "
-    "a new section, or the question is outside the course. To measure a question from now on, run "
-    "`rag-pipeline golden-entry --from-log ID`."
+    "Similar questions are grouped; the groups are suggestions. The nearest sections are what a "
+    "search finds, with the similarity to the question (0 to 1). If one of them should answer the "
+    "question, improve its words. If none does, the book may need a new section, or the question "
+    "is outside the course. To measure a question from now on, run "
 )
 
 
-def render_feedback(report: FeedbackReport) -> str:
-    """Return the report on ratings as Markdown."""
-    unanswered = show_part(report.unanswered_count, report.answer_count)
-    lines = [
-        f"**SC-005**, the share of ratings that are 4 or 5: {show_share(report.helpful)}. "
-        + judge_goal(report),
-        "",
+def describe_feedback(report: FeedbackReport) -> tuple[Block, ...]:
+    """Return the report on answers and ratings as a tree."""
+    unanswered = _show_part(report.unanswered_count, report.answer_count)
+    share = f", the share of ratings that are 4 or 5: {_show_share(report.helpful)}. "
+    blocks: list[Block] = [
+        (Mark("SC-005", "strong"), share, _judge_goal(report)),
         f"Answers in the log: {report.answer_count}. Not fully answered: {unanswered}.",
     ]
     if report.weeks:
-        lines += ["", "A share of ratings is followed by its 95% interval."]
-        header = "| week from | answers | not fully answered | rated 4 or 5 |"
-        lines += ["", header, "|---|---|---|---|"]
-    lines += [
-        f"| {week.monday} | {week.answer_count} | "
-        f"{show_part(week.unanswered_count, week.answer_count)} | {show_share(week.helpful)} |"
-        for week in report.weeks
+        rows = tuple(
+            (
+                str(week.monday),
+                str(week.answer_count),
+                _draw_levels(week.by_level),
+                _show_part(week.unanswered_count, week.answer_count),
+                _show_share(week.helpful),
+            )
+            for week in reversed(report.weeks)
+        )
+        heads = ("week from", "answers", "how", "not fully answered", "rated 4 or 5")
+        blocks += [_draw_levels(report.by_level), Section("Week by week", (Table(heads, rows),))]
+        blocks.append(Section("Sections with the worst ratings", _list_sections(report)))
+    tags = [f"{tag}: {number}" for tag, number in report.tags.items()]
+    said = [
+        shorten(note.text, _SHOWN_CHARS)
+        + f" (rated {note.rating}"
+        + (f', asked "{shorten(note.question, _SHOWN_CHARS)}"' if note.question else "")
+        + ")"
+        for note in report.notes
     ]
-    if report.worst_sections:
-        lines += ["", "### Sections to check", "", *_render_sections(report.worst_sections)]
-    if report.tags or report.notes:
-        lines += ["", "### What readers said", ""]
-    lines += [
-        f"- {_escape(tag)}: {_count(number, 'rating')}" for tag, number in report.tags.items()
-    ]
-    for note in report.notes:
-        about = f', asked "{_escape(note.question)}"' if note.question else ""
-        lines.append(f"- {_escape(note.text)} (rated {note.rating}{about})")
-    return "\n".join(lines)
+    if tags or said:
+        blocks.append(Section("What readers said", (Items((*tags, *said)),)))
+    return tuple(blocks)
 
 
-def render_unanswered(report: UnansweredReport) -> str:
-    """Return the report on unanswered questions as Markdown."""
-    part = show_part(report.count, report.answer_count)
-    lines = [f"Questions that were not answered, or whose answers were rated 1 or 2: {part}."]
+def _list_sections(report: FeedbackReport) -> tuple[Block, ...]:
+    if not report.worst_sections:
+        return ("No answer was rated 1 or 2.",)
+    rows = tuple(
+        (
+            Mark(shorten(one.url, _SHOWN_CHARS), "link", one.url),
+            str(one.bad_count),
+            str(one.count),
+            f"{one.mean:.1f}",
+        )
+        for one in report.worst_sections
+    )
+    heads = ("section", "rated 1 or 2", "ratings", "mean rating")
+    return "Answers that cite these sections were rated 1 or 2.", Table(heads, rows)
+
+
+def _draw_levels(by_level: Mapping[str, int]) -> Bar:
+    shown = ((level, words) for level, words in _LEVELS.items() if level in by_level)
+    return Bar(tuple((level, words, by_level[level]) for level, words in shown))
+
+
+def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
+    """Return the report on unanswered questions as a tree."""
+    if not report.count:
+        return ("Every question was answered, and no answer was rated 1 or 2.",)
+    part = _show_part(report.count, report.answer_count)
+    blocks: list[Block] = [
+        f"Questions that were not answered, or whose answers were rated 1 or 2: {part}."
+    ]
     if report.by_reason:
-        lines += ["", "| reason | answers |", "|---|---|"]
-        lines += [
-            f"| {_escape(name_reason(key))} | {count} |" for key, count in report.by_reason.items()
-        ]
-    if report.unlogged_count:
-        lines += ["", f"Only counted, because the text was not logged: {report.unlogged_count}."]
-        lines.append("LOG_QUESTIONS=true logs the text of later questions.")
-    if report.selection_count:
-        lines += [
-            "",
-            f"Only counted, because a selection was asked about: {report.selection_count}.",
-        ]
-    if report.omitted_count:
-        lines += ["", f"Only counted, because newer ones are grouped: {report.omitted_count}."]
-    groups = [one for one in report.clusters if len(one.answer_ids) > 1]
-    single = [one for one in report.clusters if len(one.answer_ids) == 1]
+        counts = tuple((_name_reason(key), str(count)) for key, count in report.by_reason.items())
+        blocks.append(Table(("reason", "answers"), counts))
+    counted = {
+        "only counted, because LOG_QUESTIONS is off": report.unlogged_count,
+        "only counted, because they are about a selection": report.selection_count,
+        "only counted, because newer ones are grouped": report.omitted_count,
+        "questions or groups not shown": report.cluster_count - len(report.clusters),
+    }
+    blocks += [f"{number:,} {words}." for words, number in counted.items() if number > 0]
     if report.clusters:
-        lines += ["", _ADVICE]
-    if groups:
-        lines += ["", "### Asked more than once", ""]
-        lines.append("The groups are suggestions: similar words can mean different things.")
-    for number, cluster in enumerate(groups, 1):
-        lines += ["", *_render_group(number, cluster)]
-    if single:
-        lines += ["", "### Asked once", ""]
-        lines += ["| question | reason | nearest section | id |", "|---|---|---|---|"]
+        blocks.append((_ADVICE, Mark("rag-pipeline golden-entry --from-log ID", "code"), "."))
+    blocks += [_describe_group(one) for one in report.clusters if len(one.answer_ids) > 1]
     reasons = list(report.by_reason)
+    single = [one for one in report.clusters if len(one.answer_ids) == 1]
     single.sort(key=lambda one: reasons.index(next(iter(one.by_reason))))
-    lines += [_render_single(one) for one in single]
-    hidden = report.cluster_count - len(report.clusters)
-    if hidden > 0:
-        lines += ["", f"Not shown: {hidden} more questions or groups."]
-    return "\n".join(lines)
+    if single:
+        rows = tuple(
+            (
+                shorten(one.questions[0], _SHOWN_CHARS),
+                _name_reason(next(iter(one.by_reason))),
+                _describe_page(one.pages[0]) if one.pages else "none",
+                Mark(one.answer_ids[0], "code"),
+            )
+            for one in single
+        )
+        heads = ("question", "reason", "nearest section", "id")
+        blocks.append(Section("Asked once", (Table(heads, rows),)))
+    return tuple(blocks)
+
+
+def _describe_group(cluster: QuestionCluster) -> Section:
+    first, *others = (
+        shorten(question, _SHOWN_CHARS) for question in cluster.questions[:_SHOWN_QUESTIONS]
+    )
+    left = len(cluster.questions) - _SHOWN_QUESTIONS
+    reasons = ", ".join(
+        f"{_name_reason(key)} ({times})" for key, times in cluster.by_reason.items()
+    )
+    lines: list[Line] = [f"asked {len(cluster.answer_ids)} times: {reasons}"]
+    lines += [f"also: {question}" for question in others]
+    lines += [f"and {left} more wordings"] if left > 0 else []
+    lines += [("near: ", *_describe_page(page)) for page in cluster.pages]
+    lines.append(("id: ", Mark(cluster.answer_ids[-1], "code")))
+    return Section(first, (Items(tuple(lines)),), is_boxed=True)
+
+
+def _describe_page(page: NearPage) -> tuple[str | Mark, ...]:
+    return Mark(page.place, "link", page.url), f" ({page.similarity:.2f})"
 
 
 def list_feedback_numbers(report: FeedbackReport) -> dict[str, JsonValue]:
@@ -589,68 +596,11 @@ def list_feedback_numbers(report: FeedbackReport) -> dict[str, JsonValue]:
     return numbers
 
 
-def _render_sections(sections: Sequence[SectionRatings]) -> list[str]:
-    """Return the table of sections. The folder that all addresses share is shown only once."""
-    folder = _find_folder([one.url for one in sections])
-    place = f" below {_show_code(folder)}" if folder else ""
-    return [
-        f"These sections{place} are cited by answers that were rated 1 or 2.",
-        "",
-        "| section | rated 1 or 2 | ratings | mean rating |",
-        "|---|---|---|---|",
-        *(
-            f"| {_show_code(one.url.removeprefix(folder))} | "
-            f"{one.bad_count} | {one.count} | {one.mean:.1f} |"
-            for one in sections
-        ),
-    ]
-
-
-def _find_folder(urls: Sequence[str]) -> str:
-    """Return the longest common beginning of the addresses that ends with a slash; may be empty.
-
-    It never includes the name of a page, even if addresses end with a slash.
-    """
-    folders = [url.partition("#")[0].rstrip("/").split("/")[:-1] for url in urls]
-    shared = itertools.takewhile(
-        lambda names: len(set(names)) == 1, itertools.zip_longest(*folders)
-    )
-    return "".join(f"{names[0]}/" for names in shared)
-
-
-def _render_group(number: int, cluster: QuestionCluster) -> list[str]:
-    shown = cluster.questions[:_SHOWN_QUESTIONS]
-    count = len(cluster.answer_ids)
-    reasons = ", ".join(
-        f"{_escape(name_reason(key))} ({times})" for key, times in cluster.by_reason.items()
-    )
-    lines = [f"**{number}. {_escape(shown[0])}** (asked {count} times)", ""]
-    lines += [f"- also: {_escape(question)}" for question in shown[1:]]
-    if len(cluster.questions) > len(shown):
-        lines.append(f"- and {_count(len(cluster.questions) - len(shown), 'more wording')}")
-    lines.append(f"- reason: {reasons}")
-    lines += [f"- near: {_show_page(page)}" for page in cluster.pages]
-    lines.append(f"- id: {_show_code(cluster.answer_ids[-1])}")
-    return lines
-
-
-def _render_single(cluster: QuestionCluster) -> str:
-    page = _show_page(cluster.pages[0]) if cluster.pages else "none"
-    reason = _escape(name_reason(next(iter(cluster.by_reason))))
-    question = _escape(cluster.questions[0])
-    return f"| {question} | {reason} | {page} | {_show_code(cluster.answer_ids[0])} |"
-
-
-def _show_page(page: NearPage) -> str:
-    return f"{_escape(page.place)} ({page.similarity:.2f})"
-
-
-def name_reason(reason: str) -> str:
-    """Return a reason in words, as plain text; an unknown reason as it is."""
+def _name_reason(reason: str) -> str:
     return _REASONS.get(reason, reason)
 
 
-def judge_goal(report: FeedbackReport) -> str:
+def _judge_goal(report: FeedbackReport) -> str:
     """Return a sentence that says if the share of good ratings reaches the goal."""
     if report.helpful is None:
         return "There are no ratings yet."
@@ -661,31 +611,120 @@ def judge_goal(report: FeedbackReport) -> str:
     return f"The ratings are too few to tell if the goal of {GOAL:.0%} is reached."
 
 
-def show_share(interval: Interval | None) -> str:
-    """Return a share of ratings with its interval and count, or "not measured"."""
+def _show_share(interval: Interval | None) -> str:
     if interval is None:
         return "not measured"
-    ratings = _count(interval.count, "rating")
+    ratings = f"{interval.count} rating" + "s" * (interval.count != 1)
     return f"{interval.mean:.0%} ({interval.low:.0%} to {interval.high:.0%}, {ratings})"
 
 
-def show_part(count: int, total: int) -> str:
-    """Return a count with its share of a total."""
+def _show_part(count: int, total: int) -> str:
     return f"{count} of {total} ({count / total:.0%})" if total else str(count)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def write_page(
+    settings: Settings,
+    entries: LogEntries,
+    unanswered: UnansweredReport | None = None,
+    path: Path | None = None,
+) -> Path:
+    """Write the page for authors about the question log, and return its path.
+
+    The page is one HTML file without scripts or requests. Its download of all questions is inside
+    it.
+
+    Args:
+        settings: The settings of the book, to group questions and to name the default file.
+        entries: The entries of the question log.
+        unanswered: The grouped questions. None groups them now. If the index cannot be read then,
+            the page says why and has no groups.
+        path: The file. None writes `feedback.html` into the state folder of the book.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    problem = ""
+    if unanswered is None:
+        try:
+            unanswered = group_unanswered(settings, entries)
+        except RagPipelineError as error:
+            problem = error.public_message
+    page = render_page(entries, unanswered, settings.assistant_name, problem)
+    target = path or settings.state_dir / PAGE_NAME
+    write_text_atomically(target, page)
+    return target
 
 
-def _show_code(text: str) -> str:
-    """Return an address or id as Markdown code, which has no escapes."""
-    line = "".join(text.split())[:_SHOWN_CHARS]
-    return f"`{line.replace('`', '%60').replace('|', '%7C')}`"
+def render_page(
+    entries: LogEntries, unanswered: UnansweredReport | None, name: str, problem: str = ""
+) -> str:
+    """Return the page as HTML.
+
+    Args:
+        entries: The entries of the question log, oldest answer first.
+        unanswered: The grouped questions without an answer; None if they could not be grouped.
+        name: Name of the assistant.
+        problem: Why the questions could not be grouped.
+    """
+    blocks: tuple[Block, ...] = (
+        ("There are no questions yet. ", Mark("rag-pipeline serve", "code"), " logs them."),
+    )
+    link = ""
+    if entries.answers:
+        grouped: tuple[Block, ...] = (f"The questions could not be grouped: {problem}",)
+        if unanswered is not None:
+            grouped = describe_unanswered(unanswered)
+        first, last = (entries.answers[at].asked_at.date() for at in (0, -1))
+        blocks = (
+            f"{first} to {last}",
+            *describe_feedback(report_feedback(entries.answers, entries.ratings)),
+            Section("What the book did not answer", grouped),
+            "Questions and notes can be personal. Share this page with care.",
+        )
+        content = base64.b64encode(b"\xef\xbb\xbf" + list_questions(entries).encode()).decode()
+        target = f'download="questions.csv" href="data:text/csv;base64,{content}"'
+        link = f'<p><a class="button" {target}>Download all questions as CSV</a></p>\n'
+    title = f"What readers asked {html.escape(name)}"
+    style = (TEMPLATES / "pages.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="robots" content="noindex">\n'
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body><main>\n<h1>{title}</h1>\n{to_html(blocks)}\n{link}</main></body>\n</html>\n"
+    )
 
 
-def _escape(text: str) -> str:
-    line = " ".join(text.split())
-    line = re.sub(r"(?i)(https?(?=:)|www(?=\.)|@)", "\\1\u2060", line)  # or it would become a link
-    line = line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
-    return re.sub(r"([\\`*_\[\]|~#!$])", r"\\\1", html.escape(line, quote=False))
+def list_questions(entries: LogEntries) -> str:
+    """Return all entries of the log as CSV, oldest first.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+    """
+    ratings = {one.answer_id: one for one in entries.ratings}
+    written = io.StringIO()
+    rows = csv.writer(written)
+    rows.writerow(_COLUMNS)
+    for one in entries.answers:
+        rating = ratings.get(one.answer_id)
+        values = (
+            one.asked_at.isoformat(timespec="seconds"),
+            one.level,
+            one.kind,
+            one.reason,
+            one.question,
+            one.search_question,
+            rating.rating if rating else None,
+            rating.note if rating else None,
+            " ".join(rating.tags) if rating else None,
+            " ".join(one.sources),
+            one.confidence,
+            round(one.latency_ms),
+            one.answer_id,
+        )
+        rows.writerow([_disarm(value) for value in values])
+    return written.getvalue()
+
+
+def _disarm(value: object) -> str:
+    text = "" if value is None else str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

@@ -39,6 +39,7 @@ _FOLDER: Final = Path(__file__).parent / "golden"
 QUESTIONS_PATH: Final = _FOLDER / "questions.json"
 SELECTED_TEXT_PATH: Final = _FOLDER / "selected_text.json"
 DEFINITIONS_PATH: Final = _FOLDER / "definitions.json"
+CONVERSATIONS_PATH: Final = _FOLDER / "conversations.json"
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -152,6 +153,33 @@ class DefinitionCase:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedPage:
+    """A page of the book that answers a question."""
+
+    doc_path: _DocPath
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A question that was asked first, and the question after it.
+
+    Attributes:
+        first: The first question.
+        question: The second question.
+        kind: `follow_up` if the second question needs the first, `new_topic` if it does not.
+        expected: Pages that answer the second question; any of them is right.
+        half: `tune` (for choosing rules) or `report` (for published figures); JSON: `split`.
+    """
+
+    id: _Text
+    first: _Text
+    question: _Text
+    kind: Literal["follow_up", "new_topic"]
+    expected: Annotated[tuple[ExpectedPage, ...], Field(min_length=1)]
+    half: Annotated[Half, Field(validation_alias="split")] = "report"
+
+
+@dataclass(frozen=True, slots=True)
 class GoldenSet:
     """The questions, selected-text cases and glossary terms of a test set, in their order.
 
@@ -185,13 +213,19 @@ class _DefinitionFile:
     definitions: tuple[DefinitionCase, ...]
 
 
-_File = TypeVar("_File", _QuestionFile, _SelectedTextFile, _DefinitionFile)
+@dataclass(frozen=True, slots=True)
+class _ConversationFile:
+    conversations: tuple[Conversation, ...]
+
+
+_File = TypeVar("_File", _QuestionFile, _SelectedTextFile, _DefinitionFile, _ConversationFile)
 _FIELDS: Final = {"split"}.union(
     own.name for record in (GoldenQuery, ExpectedSection) for own in fields(record)
 ) - {"half"}
 _QUESTIONS: Final = TypeAdapter(_QuestionFile)
 _SELECTED_TEXT: Final = TypeAdapter(_SelectedTextFile)
 _DEFINITIONS: Final = TypeAdapter(_DefinitionFile)
+_CONVERSATIONS: Final = TypeAdapter(_ConversationFile)
 
 
 def load_golden_set(
@@ -243,6 +277,22 @@ def load_golden_set(
     return GoldenSet(path, queries, cases, definitions)
 
 
+def load_conversations(path: Path = CONVERSATIONS_PATH) -> tuple[Conversation, ...]:
+    """Load the conversations of a test set.
+
+    Args:
+        path: JSON: `{"conversations": [{"id", "first", "question", "kind", "split"?, "expected":
+            [{"doc_path"}]}]}`.
+
+    Raises:
+        GoldenSetError: The file cannot be read, a field is missing or invalid, or an id is
+            repeated.
+    """
+    conversations = _read(path, _CONVERSATIONS).conversations
+    _refuse(path, conversations, [])
+    return conversations
+
+
 def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -280,7 +330,9 @@ def _describe(detail: ErrorDetails, content: bytes) -> str:
 
 
 def _refuse(
-    path: Path, entries: Sequence[GoldenQuery | SelectedTextCase], problems: Sequence[str]
+    path: Path,
+    entries: Sequence[GoldenQuery | SelectedTextCase | Conversation],
+    problems: Sequence[str],
 ) -> None:
     """Raise GoldenSetError if `problems` is not empty or an id occurs more than once."""
     counts = Counter(entry.id for entry in entries)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import EmbeddingModel
-    from rag_pipeline.evaluation.golden_set import GoldenSet
+    from rag_pipeline.evaluation.golden_set import Conversation, GoldenSet
 
 
 REPORT_VERSION: Final = 1
@@ -89,38 +89,6 @@ class RetrievedChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionRun:
-    """The system's response to one golden-set question, before it is measured.
-
-    Attributes:
-        retrieved: The retrieved chunks, best first; empty if the system failed.
-        refused: True if the grounding policy found the passages insufficient for an answer; None
-            if no policy was asked.
-        error: Class and message of the exception if the system failed. A failure counts as a miss.
-    """
-
-    query_id: str
-    retrieved: tuple[RetrievedChunk, ...]
-    refused: bool | None
-    latency_ms: float
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationRun:
-    """The system's responses to a whole golden set, before they are measured.
-
-    Attributes:
-        questions: One response per question, in the order of the golden set.
-        cold_ms: Milliseconds of an extra first retrieval, which loads the model. It is not among
-            the latencies of the questions.
-    """
-
-    questions: tuple[QuestionRun, ...]
-    cold_ms: float
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectedPlace:
     """An expected section, and the ranks at which it was found.
 
@@ -171,6 +139,26 @@ class QuestionResult:
     def answerable(self) -> bool:
         """True if the book answers the question."""
         return bool(self.expected)
+
+
+FOLLOW_UP_DEPTH: Final = 5
+"""Passages among which the second question of a conversation must find a right page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationResult:
+    """The search for the second question of a conversation.
+
+    Attributes:
+        searched: The question that was searched, completed if it needed the first.
+        found_alone: True if the second question as asked finds a right page.
+        found: True if the searched question does.
+    """
+
+    conversation: Conversation
+    searched: str
+    found_alone: bool
+    found: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import io
 import logging
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +22,7 @@ from rag_pipeline.evaluation.metrics import (
     hits_section,
     show_interval,
 )
+from rag_pipeline.evaluation.pages import TEMPLATES, Items, Section, Table, to_html
 from rag_pipeline.evaluation.records import (
     REPORT_VERSION,
     AnswersReport,
@@ -32,15 +32,16 @@ from rag_pipeline.evaluation.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from rag_pipeline.evaluation.gates import GateResult
+    from rag_pipeline.evaluation.pages import Block
     from rag_pipeline.evaluation.records import (
         AnswerResult,
-        AnswerScores,
         ExpectedPlace,
         Interval,
         Latency,
@@ -190,7 +191,6 @@ def _name_rank(rank: int | None) -> str:
 
 _SHOWN_CHUNKS: Final = 5
 _SHOWN_FAILURES: Final = 3  # failures usually share one cause, so a few examples are enough
-_TEMPLATES: Final = Path(__file__).with_name("templates")
 _MARKS: Final = {"passed": "pass", "failed": "FAIL", "not measured": "----"}
 
 
@@ -219,7 +219,7 @@ def render_html(
         "scores": draw_scores(report),
     }
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
@@ -229,16 +229,15 @@ def render_html(
     return environment.get_template("report.html.jinja").render(
         report=report,
         gates=gates,
-        notes=describe_rest(report),
+        measures=to_html(describe_measures(report)),
+        categories=to_html([_tabulate_groups(report.categories)]),
+        modules=to_html([_tabulate_groups(report.modules)]),
         plots=[to_inline_svg(figure, name) for name, figure in figures.items()],
         folds=_fold_questions(report.questions),
         judge=_judge,
         shown_chunks=_SHOWN_CHUNKS,
         answers=answers,
-        answers_title=name_answers(answers) if answers else "",
-        answer_goals=list_goals(answers, report.latency) if answers else [],
-        answer_groups=group_answers(answers) if answers else {},
-        answer_notes=describe_spreads(answers) if answers else [],
+        answer_measures=to_html([describe_answers(answers, report.latency)]) if answers else "",
         answer_folds=fold_answers(answers.questions) if answers else {},
     )
 
@@ -291,25 +290,33 @@ def render_verdict(report: EvaluationReport, gates: Sequence[GateResult]) -> str
     return "\n".join([verdict, *shown]) + "\n"
 
 
-def render_text(report: EvaluationReport) -> str:
-    """Return the measures of a report as a text of several lines for a terminal.
+def describe_measures(report: EvaluationReport) -> tuple[Block, ...]:
+    """Return a table with a row per measure and columns for all questions and for each half.
 
-    The text lists every measure with its 95% interval over all questions and over each half, then
-    refusals and latency.
+    Below it are lines about refusals, latency and failures.
     """
-    lines = []
-    for half, summary in (("all", report.overall), *report.halves.items()):
-        lines.append(f"{half}:")
-        for level, values in summary.items():
-            lines += [
-                f"  {level:<9}{measure:<16}{show_interval(interval)}"
-                for measure, interval in values.items()
-            ]
-    lines += describe_rest(report)
-    return "\n".join(lines) + "\n"
+    columns: dict[str, Summary] = {"all": report.overall, **report.halves}
+    rows = tuple(
+        (
+            level,
+            measure,
+            *(show_interval(one.get(level, {}).get(measure)) for one in columns.values()),
+        )
+        for level, values in report.overall.items()
+        for measure in values
+    )
+    return Table(("level", "measure", *columns), rows), Items(tuple(_describe_rest(report)))
 
 
-def describe_rest(report: EvaluationReport) -> list[str]:
+def _tabulate_groups(groups: Mapping[str, Summary]) -> Table:
+    rows = tuple(
+        (name, *(show_interval(summary.get(level, {}).get(one)) for level, one, _ in _SERIES))
+        for name, summary in groups.items()
+    )
+    return Table(("group", *(f"{one}, {level}" for level, one, _ in _SERIES)), rows)
+
+
+def _describe_rest(report: EvaluationReport) -> list[str]:
     """Return lines that describe refusals, latency and failures."""
     lines = []
     for name, scores in report.refusal.items():
@@ -329,17 +336,6 @@ def describe_rest(report: EvaluationReport) -> list[str]:
     return lines
 
 
-def render_markdown(report: EvaluationReport) -> str:
-    """Return a Markdown table with one row per measure and columns for all questions and halves."""
-    columns: dict[str, Summary] = {"all": report.overall, **report.halves}
-    rows = [f"| level | measure | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
-    for level, values in report.overall.items():
-        for measure in values:
-            cells = (show_interval(columns[name].get(level, {}).get(measure)) for name in columns)
-            rows.append(f"| {level} | {measure} | {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
-
-
 def _name_failures(report: EvaluationReport) -> list[str]:
     failed = [
         f"  {one.query_id}: {one.error.splitlines()[0]}" for one in report.questions if one.error
@@ -350,17 +346,8 @@ def _name_failures(report: EvaluationReport) -> list[str]:
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class GoalRow:
-    """A measured value of the answers beside the project's goal. A missed goal is not a failure."""
-
-    measure: str
-    value: str
-    goal: str
-
-
-def list_goals(report: AnswersReport, retrieval: Latency) -> list[GoalRow]:
-    """Return the measures of an evaluation of answers for which the project has a goal.
+def list_goals(report: AnswersReport, retrieval: Latency) -> Table:
+    """Return a table of the measured values beside the project's goals. A missed one is no failure.
 
     The last rows compare times and memory with the budgets of the validation plan and of SC-006.
 
@@ -372,38 +359,36 @@ def list_goals(report: AnswersReport, retrieval: Latency) -> list[GoalRow]:
     selected, overall, terms = report.selected_text, report.overall, report.definitions
     without, bounds = " (without a model)", AnswerBounds()
     rows = [
-        GoalRow(
+        (
             "facts contained, report half",
             show_interval(half.facts if half else None),
             f"at least {bounds.facts:.2f}{without}",
         ),
-        GoalRow(
-            "answerable questions refused", show_interval(overall.wrongly_refused), "at most 0.05"
-        ),
-        GoalRow("quoted passages that are whole", show_interval(report.whole), "all"),
-        GoalRow("words per answer", _show_spread(overall.words), f"at most 250{without}"),
-        GoalRow(
+        ("answerable questions refused", show_interval(overall.wrongly_refused), "at most 0.05"),
+        ("quoted passages that are whole", show_interval(report.whole), "all"),
+        ("words per answer", _show_spread(overall.words), f"at most 250{without}"),
+        (
             "glossary terms defined by the main passage",
             show_interval(terms.defined),
             f"at least {bounds.terms_defined:.2f}{without}",
         ),
-        GoalRow("main passages that are a heading, code or a quiz", f"{terms.flawed}", "none"),
-        GoalRow(
+        ("main passages that are a heading, code or a quiz", f"{terms.flawed}", "none"),
+        (
             "selections whose answer leaked",
             f"{selected.leak_count} of {selected.case_count}, {selected.failure_count} failed",
             "none",
         ),
-        GoalRow(
+        (
             "related selections answered",
             show_interval(selected.related_answered),
             f"at least {bounds.selections_answered:.2f}",
         ),
-        GoalRow(
+        (
             "unrelated selections refused",
             show_interval(selected.unrelated_refused),
             f"at least {bounds.selections_refused:.2f}",
         ),
-        GoalRow(
+        (
             "time of retrieval",
             f"median {_show_ms(retrieval.p50_ms)}, p95 {_show_ms(retrieval.p95_ms)}",
             "p95 at most 500 ms",
@@ -411,28 +396,40 @@ def list_goals(report: AnswersReport, retrieval: Latency) -> list[GoalRow]:
     ]
     goals = {"extracted": "p95 at most 500 ms", "generated": "p95 at most 5000 ms"}
     rows += [
-        GoalRow(f"time of {kind} answers", _show_spread(spread, " ms"), goals[kind])
+        (f"time of {kind} answers", _show_spread(spread, " ms"), goals[kind])
         for kind, spread in report.latency_ms.items()
         if kind in goals
     ]
     growth = report.memory.growth_mb
     shown = "not measured" if growth is None else f"{growth:.0f} MB"
     memory = f"{shown} (the whole process, with ingestion: at most {report.memory.peak_mb:.0f} MB)"
-    return [*rows, GoalRow("growth of memory while answering", memory, "at most 256 MB")]
+    rows.append(("growth of memory while answering", memory, "at most 256 MB"))
+    return Table(("measure", "value", "goal"), tuple(rows))
 
 
-def name_answers(report: AnswersReport) -> str:
-    """Return the heading of the answers, which names the model that wrote them."""
-    return f"answers by {report.model}" if report.model else "answers without a model"
+def describe_answers(report: AnswersReport, retrieval: Latency) -> Section:
+    """Return an evaluation of answers as a tree.
 
+    It has the goals, the shares with their 95% intervals over all questions, each half and each
+    category, and then words, sections, times and the first failures.
 
-def group_answers(report: AnswersReport) -> dict[str, AnswerScores]:
-    """Return the scores of all questions, of each half and of each category, by name of group."""
-    return {"all": report.overall, **report.halves, **report.categories}
-
-
-def describe_spreads(report: AnswersReport) -> list[str]:
-    """Return lines with the words, cited sections and times of the answers, and the failures."""
+    Args:
+        report: The evaluation of answers.
+        retrieval: The times of retrieval, without answering.
+    """
+    groups = {"all": report.overall, **report.halves, **report.categories}
+    rows = tuple(
+        (name, measure, show_interval(share))
+        for name, scores in groups.items()
+        for measure, share in {
+            "facts contained": scores.facts,
+            "refused although answerable": scores.wrongly_refused,
+            "refused, no answer in the book": scores.rightly_refused,
+            "dangling start": scores.dangling,
+            "sentences with support": scores.supported,
+        }.items()
+        if share
+    )
     lines = [
         f"words per answer: {_show_spread(report.overall.words)}",
         f"sections cited per answer: {_show_spread(report.overall.sections, digits=1)}",
@@ -441,41 +438,14 @@ def describe_spreads(report: AnswersReport) -> list[str]:
         f"answering time ({kind}): {_show_spread(spread, ' ms')}"
         for kind, spread in report.latency_ms.items()
     ]
-    return [*lines, f"failed answers: {report.failure_count}"]
-
-
-def render_answers(report: AnswersReport, retrieval: Latency) -> str:
-    """Return an evaluation of answers as a text of several lines for a terminal.
-
-    The text lists the shares with their 95% intervals over all questions, each half and each
-    category, then words, sections and times, the goals, and the first failures.
-
-    Args:
-        report: The evaluation of answers.
-        retrieval: The times of retrieval, without answering.
-    """
-    lines = [f"{name_answers(report)}:"]
-    for name, scores in group_answers(report).items():
-        shares = {
-            "facts contained": scores.facts,
-            "refused although answerable": scores.wrongly_refused,
-            "refused, no answer in the book": scores.rightly_refused,
-            "dangling start": scores.dangling,
-            "sentences with support": scores.supported,
-        }
-        lines += [f"  {name}:"]
-        lines += [
-            f"    {measure:<32}{show_interval(share)}" for measure, share in shares.items() if share
-        ]
-    lines += [f"  {line}" for line in describe_spreads(report)]
-    lines += [
-        f"  goal: {row.measure}: {row.value}; {row.goal}" for row in list_goals(report, retrieval)
-    ]
     errors = [(one.query_id, one.error) for one in report.questions]
     errors += [(one.case_id, one.error) for one in report.selections]
     errors += [(one.term, one.error) for one in report.terms]
-    failed = [f"    {name}: {error.splitlines()[0]}" for name, error in errors if error]
-    return "\n".join([*lines, *failed[:_SHOWN_FAILURES]]) + "\n"
+    failed = [f"{name}: {error.splitlines()[0]}" for name, error in errors if error]
+    lines += [f"failed answers: {report.failure_count}", *failed[:_SHOWN_FAILURES]]
+    title = f"Answers by {report.model}" if report.model else "Answers without a model"
+    shares = Table(("group", "measure", "share"), rows)
+    return Section(title, (list_goals(report, retrieval), shares, Items(tuple(lines))))
 
 
 def fold_answers(results: Sequence[AnswerResult]) -> dict[str, list[AnswerResult]]:
@@ -536,7 +506,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """The paths of a written report, and the number of reports in its history folder.
+    """The paths of a written report.
 
     Attributes:
         answers_path: Path of the evaluation of answers; None if the answers were not evaluated.
@@ -544,7 +514,6 @@ class ReportFiles:
 
     json_path: Path
     html_path: Path
-    run_count: int
     answers_path: Path | None = None
 
 
@@ -570,15 +539,16 @@ def write_report(
     summary = replace(report, questions=())
     stamp = "".join(char for char in report.created_at if char.isdigit())[:20]
     write_bytes_atomically(folder / _HISTORY_DIR / f"{stamp}.json", dump_report(summary))
-    files = ReportFiles(folder / "report.json", folder / "report.html", 0)
+    answers_path = folder / "answers.json"
+    files = ReportFiles(
+        folder / "report.json", folder / "report.html", answers_path if answers else None
+    )
     write_bytes_atomically(files.json_path, dump_report(report))
-    history = load_history(folder)
-    write_text_atomically(files.html_path, render_html(report, history, gates, answers))
+    page = render_html(report, load_history(folder), gates, answers)
+    write_text_atomically(files.html_path, page)
     if answers is not None:
-        path = folder / "answers.json"
-        files = replace(files, answers_path=path)
-        write_bytes_atomically(path, _ANSWERS.dump_json(answers, indent=1) + b"\n")
-    return replace(files, run_count=len(history))
+        write_bytes_atomically(answers_path, _ANSWERS.dump_json(answers, indent=1) + b"\n")
+    return files
 
 
 def dump_report(report: EvaluationReport) -> bytes:

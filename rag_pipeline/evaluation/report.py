@@ -6,10 +6,12 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from rag_pipeline.answering import Turn
+from rag_pipeline.answering.conversations.follow_ups import complete_question
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.evaluation.metrics import (
@@ -28,13 +30,13 @@ from rag_pipeline.evaluation.metrics import (
     summarize_by,
 )
 from rag_pipeline.evaluation.records import (
+    FOLLOW_UP_DEPTH,
     REPORT_VERSION,
+    ConversationResult,
     EvaluationReport,
-    EvaluationRun,
     ExpectedPlace,
     Latency,
     QuestionResult,
-    QuestionRun,
     RefusalScores,
     RetrievedChunk,
     hash_parts,
@@ -43,10 +45,10 @@ from rag_pipeline.retrieval import Query
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.models import ParsedDoc
-    from rag_pipeline.evaluation.golden_set import GoldenQuery, GoldenSet
+    from rag_pipeline.evaluation.golden_set import Conversation, GoldenQuery, GoldenSet
     from rag_pipeline.evaluation.records import Fingerprint, Scores
     from rag_pipeline.retrieval import RetrievalResult, ScoredChunk
 
@@ -64,52 +66,36 @@ class Retriever(Protocol):
         """Return the passages that match a query best, best first."""
 
 
-class Grounded(Protocol):
-    """The decision of a grounding policy about retrieved passages."""
-
-    @property
-    def sufficient_context(self) -> bool:
-        """True if the passages are sufficient for an answer."""
+Grounder: TypeAlias = "Callable[[RetrievalResult, str], bool]"
+"""Returns True if the passages that were found for a question are sufficient for an answer."""
 
 
-Grounder: TypeAlias = "Callable[[RetrievalResult, str], Grounded]"
+class _Run(NamedTuple):
+    """The system's response to a question, before it is measured.
 
-
-def run_golden_set(
-    golden: GoldenSet, retriever: Retriever, grounder: Grounder | None
-) -> EvaluationRun:
-    """Ask every question of a golden set, in order.
-
-    If the retriever or the policy raises an exception, the result records its message, and the
-    run continues. The first question is asked an extra time at the start, because that request
-    also loads the model; its time is recorded as `cold_ms`.
-
-    Args:
-        golden: The questions.
-        retriever: The retriever to ask; each query requests 20 passages.
-        grounder: The policy that decides if passages are sufficient for an answer. With None, no
-            decision is recorded.
+    Attributes:
+        retrieved: The retrieved chunks, best first; empty if the system failed.
+        refused: True if the passages were not sufficient for an answer; None if the system failed.
+        error: Class and message of the exception if the system failed. A failure counts as a miss.
     """
-    cold_ms = _ask(golden.queries[0], retriever, None).latency_ms if golden.queries else 0.0
-    return EvaluationRun(
-        tuple(_ask(query, retriever, grounder) for query in golden.queries),
-        cold_ms,
-    )
+
+    retrieved: tuple[RetrievedChunk, ...]
+    refused: bool | None
+    latency_ms: float
+    error: str | None = None
 
 
-def _ask(query: GoldenQuery, retriever: Retriever, grounder: Grounder | None) -> QuestionRun:
+def _ask(query: GoldenQuery, retriever: Retriever, grounder: Grounder) -> _Run:
     started = time.perf_counter()
     try:
         result = retriever.retrieve(Query(query.question, top_k=DEPTH))
         latency_ms = _since(started)
-        refused = None
-        if grounder is not None:
-            shown = replace(result, chunks=result.chunks[:DEFAULT_TOP_K])  # a user gets only these
-            refused = not grounder(shown, query.question).sufficient_context
+        shown = replace(result, chunks=result.chunks[:DEFAULT_TOP_K])  # a user gets only these
+        refused = not grounder(shown, query.question)
         retrieved = tuple(_describe(chunk) for chunk in result.chunks)
     except Exception as error:  # noqa: BLE001  # any failure is recorded as a miss
-        return QuestionRun(query.id, (), None, _since(started), name_error(error))
-    return QuestionRun(query.id, retrieved, refused, latency_ms)
+        return _Run((), None, _since(started), name_error(error))
+    return _Run(retrieved, refused, latency_ms)
 
 
 def _describe(chunk: ScoredChunk) -> RetrievedChunk:
@@ -137,6 +123,31 @@ def name_error(error: Exception) -> str:
     return f"{kind}: {error}"
 
 
+def run_conversations(
+    conversations: Iterable[Conversation], retriever: Retriever
+) -> tuple[ConversationResult, ...]:
+    """Search for the second question of each conversation, with and without the first.
+
+    No model rewrites a question. A search that fails finds no page.
+    """
+    results = []
+    for one in conversations:
+        searched = complete_question(one.question, [Turn(one.first)])
+        alone = _finds_page(one, one.question, retriever)
+        found = alone if searched == one.question else _finds_page(one, searched, retriever)
+        results.append(ConversationResult(one, searched, alone, found))
+    return tuple(results)
+
+
+def _finds_page(one: Conversation, question: str, retriever: Retriever) -> bool:
+    pages = {page.doc_path for page in one.expected}
+    try:
+        result = retriever.retrieve(Query(question, top_k=FOLLOW_UP_DEPTH))
+    except RagPipelineError:  # recorded like a failed question of the golden set: it found nothing
+        return False
+    return any(chunk.metadata.doc_path in pages for chunk in result.chunks)
+
+
 TOKEN: Final = "token"  # noqa: S105  # a level at which results are measured, not a secret
 _SHOWN: Final = 10  # chunks of each question that the report keeps
 
@@ -144,27 +155,32 @@ _SHOWN: Final = 10  # chunks of each question that the report keeps
 def evaluate(
     golden: GoldenSet,
     retriever: Retriever,
-    grounder: Grounder | None,
+    grounder: Grounder,
     documents: Sequence[ParsedDoc],
     fingerprint: Fingerprint,
 ) -> EvaluationReport:
     """Ask a retriever the questions of a golden set, and compute the report's measures.
 
+    If the retriever or the policy raises an exception, the result records its message, and the
+    evaluation continues. The first question is asked an extra time at the start, because that
+    request also loads the model; its time is recorded as `cold_ms`.
+
     Args:
         golden: The golden set, already checked with `validate_against_corpus`.
         retriever: A retriever over a collection that was built from `documents`.
-        grounder: The grounding policy that decides about refusals; None skips measuring refusals.
+        grounder: The grounding policy, which decides about refusals.
         documents: All documents of the corpus.
         fingerprint: Everything that the result depends on; stored in the report.
     """
-    run = run_golden_set(golden, retriever, grounder)
-    scores, rankings = _score_questions(golden, run.questions, documents)
+    cold_ms = _ask(golden.queries[0], retriever, grounder).latency_ms if golden.queries else 0.0
+    runs = [_ask(query, retriever, grounder) for query in golden.queries]
+    scores, rankings = _score_questions(golden, runs, documents)
     module_of: dict[str, str] = {
         parsed.document.doc_path: parsed.document.module for parsed in documents
     }
     questions = tuple(
         _describe_question(query, one, scores.get(query.id, {}), rankings.get(query.id), module_of)
-        for query, one in zip(golden.queries, run.questions, strict=True)
+        for query, one in zip(golden.queries, runs, strict=True)
     )
     return EvaluationReport(
         report_version=REPORT_VERSION,
@@ -174,15 +190,15 @@ def evaluate(
         halves=summarize_by(questions, lambda result: [result.half]),
         categories=summarize_by(questions, lambda result: [result.category]),
         modules=summarize_by(questions, lambda result: result.modules),
-        refusal=_score_refusals(questions, judged=grounder is not None),
-        latency=_measure_latency(run.questions, run.cold_ms),
-        failure_count=sum(one.error is not None for one in run.questions),
+        refusal=_score_refusals(questions),
+        latency=_measure_latency(runs, cold_ms),
+        failure_count=sum(one.error is not None for one in runs),
         questions=questions,
     )
 
 
 def _score_questions(
-    golden: GoldenSet, runs: Sequence[QuestionRun], documents: Sequence[ParsedDoc]
+    golden: GoldenSet, runs: Sequence[_Run], documents: Sequence[ParsedDoc]
 ) -> tuple[dict[str, Scores], dict[str, dict[str, Ranking]]]:
     needed = {section.doc_path for query in golden.queries for section in query.expected}
     needed |= {chunk.doc_path for run in runs for chunk in run.retrieved}
@@ -212,7 +228,7 @@ def _score_questions(
 
 def _describe_question(
     query: GoldenQuery,
-    run: QuestionRun,
+    run: _Run,
     scores: Scores,
     rankings: Mapping[str, Ranking] | None,
     module_of: Mapping[str, str],
@@ -247,14 +263,12 @@ def _describe_question(
     )
 
 
-def _score_refusals(
-    questions: Sequence[QuestionResult], *, judged: bool
-) -> dict[str, RefusalScores]:
+def _score_refusals(questions: Sequence[QuestionResult]) -> dict[str, RefusalScores]:
     groups: dict[str, list[QuestionResult]] = defaultdict(list, {"all": []})
     for question in questions:
         groups["all"].append(question)
         groups[question.half].append(question)
-    return {name: _score_refusal_group(group if judged else []) for name, group in groups.items()}
+    return {name: _score_refusal_group(group) for name, group in groups.items()}
 
 
 def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
@@ -271,7 +285,7 @@ def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
     return RefusalScores(precision, find_interval(unanswerable), find_interval(answered))
 
 
-def _measure_latency(runs: Sequence[QuestionRun], cold_ms: float) -> Latency:
+def _measure_latency(runs: Sequence[_Run], cold_ms: float) -> Latency:
     """Compute the percentiles of the retrieval times.
 
     Failed questions count as slowest; leaving them out would make timeouts improve the figures.

@@ -12,13 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, SUCCESS
+from rag_pipeline.evaluation.pages import Table, shorten, to_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from rag_pipeline.evaluation.records import EvaluationReport
-    from rag_pipeline.evaluation.validation.report import ValidationSuiteReport
+    from rag_pipeline.evaluation.validation import ValidationSuiteReport
     from rag_pipeline.ingestion.report import IngestionReport
 
 REVIEW_VERSION: Final = 1
@@ -172,13 +173,9 @@ def render_review(now: BookReview, before: BookReview | None = None) -> str:
         ("Broken cited addresses", [_count_broken(one) for one in reviews]),
         *_describe_search(now, before),
     ]
-    table = [
-        f"| | {' | '.join(heads)} |",
-        "|---|" + "---:|" * len(heads),
-        *(f"| {name} | {' | '.join(values)} |" for name, values in rows),
-    ]
+    table = Table(("", *heads), tuple((name, *values) for name, values in rows))
     state = "No problem was found." if now.passed else "There are problems."
-    parts = ["### Search index of the book", "\n".join(table), state]
+    parts = ["### Search index of the book", to_markdown([table]), state]
     if now.search and before and before.search and not _have_same_questions(now, before):
         parts.append("The golden set has changed, so its figures are not compared.")
     parts += _list("Pages that cannot be indexed", now.failed_pages)
@@ -245,7 +242,7 @@ def _list(title: str, lines: Sequence[str]) -> list[str]:
     """
     if not lines:
         return []
-    shown = [" ".join(line.split())[:_SHOWN_CHARS].replace("`", "'") for line in lines[:_SHOWN]]
+    shown = [shorten(line, _SHOWN_CHARS).replace("`", "'") for line in lines[:_SHOWN]]
     if len(lines) > _SHOWN:
         shown.append(f"and {len(lines) - _SHOWN:,} more")
     return ["\n".join([f"**{title}** ({len(lines):,})", "", "```text", *shown, "```"])]

@@ -35,7 +35,9 @@ from rag_pipeline.evaluation.metrics import (
     compare_pairs,
     correct_p_values,
     name_budget,
+    show_interval,
 )
+from rag_pipeline.evaluation.pages import Table
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.run import run_ingestion
 
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.golden_set import GoldenSet, Half
-    from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
+    from rag_pipeline.evaluation.pages import Block
+    from rag_pipeline.evaluation.records import EvaluationReport, Summary
     from rag_pipeline.ingestion.context import IngestionContext
 
 TUNE_HALF: Final[Half] = "tune"
@@ -183,34 +186,26 @@ def run_sweep(
     return SweepResult(rows, _find_winner(rows))
 
 
-def render_sweep(result: SweepResult) -> str:
-    """Return a sweep's result as a Markdown table and a sentence that names the winner, if any."""
-    heads = [f"{measure}, {level}" for level, measure in COLUMNS]
-    lines = [
-        f"| design | {' | '.join(heads)} | difference | p (Holm) |",
-        "|---" * (len(heads) + 3) + "|",
-    ]
-    for row in result.rows:
-        cells = [_describe(row.measures.get(level, {}).get(name)) for level, name in COLUMNS]
-        verdict = f"{row.test.difference:+.3f} | {row.p_value:.3f}"
-        lines.append(f"| {row.cell.name} | {' | '.join(cells)} | {verdict} |")
+def describe_sweep(result: SweepResult) -> tuple[Block, ...]:
+    """Return a sweep's result as a table and a sentence that names the winner, if any."""
+    heads = (f"{measure}, {level}" for level, measure in COLUMNS)
+    rows = tuple(
+        (
+            row.cell.name,
+            *(show_interval(row.measures.get(level, {}).get(name)) for level, name in COLUMNS),
+            f"{row.test.difference:+.3f}",
+            f"{row.p_value:.3f}",
+        )
+        for row in result.rows
+    )
     level, measure = PRIMARY
-    found = (
-        f"{result.winner.name} is significantly better than the present settings in {measure} "
-        f"({level})."
-        if result.winner
-        else f"No design is significantly better than the present settings in {measure} ({level})."
-    )
+    winner = result.winner.name if result.winner else "No design"
     count = result.rows[0].test.pair_count
-    return (
-        "\n".join([*lines, "", f"Compared on {count} questions of the tuning half. {found}"]) + "\n"
+    found = (
+        f"Compared on {count} questions of the tuning half. {winner} is significantly better than "
+        f"the present settings in {measure} ({level})."
     )
-
-
-def _describe(interval: Interval | None) -> str:
-    if interval is None:
-        return "none"
-    return f"{interval.mean:.3f} [{interval.low:.2f}, {interval.high:.2f}]"
+    return Table(("design", *heads, "difference", "p (Holm)"), rows), found
 
 
 def _read_primary(report: EvaluationReport) -> dict[str, float]:

@@ -109,7 +109,7 @@ def test_answers_of_a_model_are_evaluated_on_request(
     assert (supported["count"], supported["mean"]) == (4, 1.0)
     gates = {gate["name"]: gate for gate in told.json["gates"]}
     assert gates["passages_whole"]["value"] is None
-    assert "answers by m:\n  all:\n    facts contained " in shown.out
+    assert "Answers by m:\n  measure  " in shown.out
     assert f"However, it moves by &lt;rule&gt; 10 [{number}]." in written
     supported = half.json["answers"]["overall"]["supported"]
     assert (supported["count"], supported["mean"]) == (8, 0.5)

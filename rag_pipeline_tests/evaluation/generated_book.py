@@ -158,13 +158,6 @@ class RaisingRetriever(KnowingRetriever):
         raise ConnectionError(f"no store for {query.question}")
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The decision of a grounding policy."""
-
-    sufficient_context: bool
-
-
 @dataclass
 class ThresholdGrounder:
     """A grounding policy that accepts passages if the best score reaches the threshold."""
@@ -172,11 +165,11 @@ class ThresholdGrounder:
     threshold: float = 0.5
     asked: list[str] = field(default_factory=list)
 
-    def __call__(self, result: RetrievalResult, question: str) -> Judgement:
+    def __call__(self, result: RetrievalResult, question: str) -> bool:
         """Return the decision, and record the question in `asked`."""
         self.asked.append(question)
         best = max((chunk.score for chunk in result.chunks), default=0.0)
-        return Judgement(best >= self.threshold)
+        return best >= self.threshold
 
 
 def evaluate_generated_book(

@@ -12,15 +12,14 @@ import pytest
 from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversations.follow_ups import complete_question
 from rag_pipeline.core.errors import GoldenSetError, StoreTimeoutError
-from rag_pipeline.evaluation.conversations import (
+from rag_pipeline.evaluation.gates import CONVERSATION_GATES, check_conversations
+from rag_pipeline.evaluation.golden_set import (
     Conversation,
     ExpectedPage,
-    check_conversations,
     load_conversations,
-    run_conversations,
+    load_golden_set,
 )
-from rag_pipeline.evaluation.gates import CONVERSATION_GATES
-from rag_pipeline.evaluation.golden_set import load_golden_set
+from rag_pipeline.evaluation.report import run_conversations
 from rag_pipeline_tests.answering.factories import make_chunk, make_result
 from rag_pipeline_tests.evaluation.golden_pages import read_book
 
@@ -134,11 +133,11 @@ def test_the_gate_is_not_measured_without_conversations() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "other"}, "conversations.0.kind"),
-        ({"question": " "}, "conversations.0.question"),
-        ({"expected": []}, "conversations.0.expected"),
-        ({"expected": [{"doc_path": "../x.md"}]}, "conversations.0.expected.0.doc_path"),
-        ({"split": "half"}, "conversations.0.split"),
+        ({"kind": "other"}, "query 'one': kind"),
+        ({"question": " "}, "query 'one': question"),
+        ({"expected": []}, "query 'one': expected"),
+        ({"expected": [{"doc_path": "../x.md"}]}, r"query 'one': expected\[0\].doc_path"),
+        ({"split": "half"}, "query 'one': split"),
     ],
 )
 def test_an_invalid_conversation_is_refused_with_its_place(
@@ -153,7 +152,7 @@ def test_an_invalid_conversation_is_refused_with_its_place(
 def test_a_repeated_id_or_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps({"conversations": [ENTRY, ENTRY]}), "utf-8")
-    with pytest.raises(GoldenSetError, match="'one' occurs more than once"):
+    with pytest.raises(GoldenSetError, match="'one': the id occurs 2 times"):
         load_conversations(path)
     with pytest.raises(GoldenSetError, match="cannot be read"):
         load_conversations(tmp_path / "missing.json")

@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from rag_pipeline.evaluation.gates import (
-    find_definitions,
-    is_glossary,
-    list_definitions,
-    name_variants,
-)
 from rag_pipeline.evaluation.golden_set import (
     DEFINITIONS_PATH,
     QUESTIONS_PATH,
     load_golden_set,
+)
+from rag_pipeline.evaluation.suggestions import (
+    find_definitions,
+    is_glossary,
+    list_definitions,
+    name_variants,
 )
 from rag_pipeline_tests.evaluation.golden_pages import make_page, read_book
 

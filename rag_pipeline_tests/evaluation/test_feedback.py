@@ -18,19 +18,31 @@ from rag_pipeline.evaluation.feedback import (
     QuestionCluster,
     UnansweredReport,
     _find_stars,
-    draft_entry,
+    describe_feedback,
+    describe_unanswered,
     list_feedback_numbers,
-    render_feedback,
-    render_unanswered,
     report_feedback,
     report_unanswered,
 )
+from rag_pipeline.evaluation.pages import to_markdown
+from rag_pipeline.evaluation.suggestions import draft_entry
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 
 if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatMatrix
+    from rag_pipeline.evaluation.feedback import FeedbackReport
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.queries import Query
+
+
+def render_feedback(report: FeedbackReport) -> str:
+    """Return the report on ratings as Markdown."""
+    return to_markdown(describe_feedback(report))
+
+
+def render_unanswered(report: UnansweredReport) -> str:
+    """Return the report on unanswered questions as Markdown."""
+    return to_markdown(describe_unanswered(report))
 
 
 def find_nothing(query: Query) -> RetrievalResult:
@@ -79,9 +91,11 @@ def test_similar_unanswered_questions_form_one_cluster() -> None:
     report = report_unanswered(answers, ratings, LocalEmbedder(), find_nothing)
     assert [one.answer_ids for one in report.clusters] == [("a0", "a1"), ("a2",)]
     shown = render_unanswered(report)
-    assert "**1. How do I install ROS 2 on Windows?** (asked 2 times)" in shown
+    assert "### How do I install ROS 2 on Windows?" in shown
     assert "- also: How can I install ROS 2 on Windows 11?" in shown
-    assert "- reason: the book does not cover it (1), answered, but rated 1 or 2 (1)" in shown
+    assert (
+        "- asked 2 times: the book does not cover it (1), answered, but rated 1 or 2 (1)" in shown
+    )
     assert "| Who won the football world cup? | the book does not cover it | none | `a2` |" in shown
 
 
@@ -97,7 +111,7 @@ def test_questions_that_were_not_logged_are_only_counted() -> None:
     answers = [make_logged("a", question=None, level="not_covered")]
     report = report_unanswered(answers, [], LocalEmbedder(), find_nothing)
     assert (report.count, report.unlogged_count, report.clusters) == (1, 1, ())
-    assert "was not logged" in render_unanswered(report)
+    assert "because LOG\\_QUESTIONS is off" in render_unanswered(report)
 
 
 def test_the_same_question_is_one_question_however_often_it_is_asked() -> None:
@@ -117,7 +131,7 @@ def test_questions_about_a_selection_are_counted_but_not_grouped() -> None:
     assert (report.count, report.selection_count, report.clusters) == (1, 1, ())
     shown = render_unanswered(report)
     assert "the selection does not answer it | 1" in shown
-    assert "a selection was asked about: 1" in shown
+    assert "1 only counted, because they are about a selection." in shown
 
 
 class CircleEmbedder:
@@ -136,7 +150,7 @@ def test_questions_beyond_the_limit_are_counted_and_named() -> None:
     report = report_unanswered(answers, [], CircleEmbedder(), find_nothing)
     assert report.omitted_count == 3
     assert sum(len(one.answer_ids) for one in report.clusters) == MAX_QUESTIONS
-    assert "newer ones are grouped: 3." in render_unanswered(report)
+    assert "3 only counted, because newer ones are grouped." in render_unanswered(report)
 
 
 def test_different_questions_are_groups_of_their_own() -> None:
@@ -152,14 +166,14 @@ def test_many_groups_and_wordings_are_cut_off_with_their_number() -> None:
             {"uncertain": count},
             (NearPage("A | page", "", 0.5),),
         )
-        for place, count in enumerate((7, 1))
+        for place, count in enumerate((10, 1))
     )
     report = UnansweredReport(9, {"uncertain": 9}, 0, clusters, 20, cluster_count=3)
     shown = render_unanswered(report)
     assert "9 of 20 (45%)" in shown
     assert "- and 2 more wordings" in shown
     assert "| Question 1.0? | only the closest passages were shown | A \\| page (0.50) |" in shown
-    assert shown.endswith("Not shown: 1 more questions or groups.")
+    assert "1 questions or groups not shown." in shown
 
 
 def test_replies_and_an_empty_log_have_no_unanswered_questions() -> None:
@@ -167,7 +181,7 @@ def test_replies_and_an_empty_log_have_no_unanswered_questions() -> None:
     for answers in ([reply], []):
         report = report_unanswered(answers, [], LocalEmbedder(), find_nothing)
         assert (report.count, report.clusters) == (0, ())
-        assert "0" in render_unanswered(report)
+        assert "Every question was answered" in render_unanswered(report)
 
 
 def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
@@ -181,7 +195,7 @@ def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
     assert report.tags == {"wrong": 2, "too_long": 1}
     assert [note.text for note in report.notes] == ["Thanks", "Not this <b>leg</b>"]
     shown = render_feedback(report)
-    assert "- too\\_long: 1 rating\n" in shown
+    assert "- too\\_long: 1\n" in shown
     assert "- Thanks (rated 5)" in shown
     assert '- Not this &lt;b&gt;leg&lt;/b&gt; (rated 1, asked "Why?")' in shown
     assert "Gone" not in shown
@@ -190,21 +204,6 @@ def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
 def test_a_refusal_blames_no_section() -> None:
     refused = make_logged("a", kind="refused", level="not_covered")
     assert report_feedback([refused], [Rating("a", NOW, 1)]).worst_sections == ()
-
-
-@pytest.mark.parametrize(
-    ("urls", "shown"),
-    [
-        (("/docs/m/one#a", "/docs/m/two"), "`one#a`"),
-        (("/docs/m/one#a", "https://other.org/x"), "`/docs/m/one#a`"),
-        (("one`|", "two"), "`one%60%7C`"),
-        (("/docs/m/one/",), "`one/`"),
-        (("/docs/m/one/#a", "/docs/m/one/#b"), "`one/#a`"),
-    ],
-)
-def test_sections_share_the_beginning_of_their_addresses(urls: tuple[str, ...], shown: str) -> None:
-    report = report_feedback([make_logged("a", sources=urls)], [Rating("a", NOW, 1)])
-    assert f"| {shown} | 1 | 1 | 1.0 |" in render_feedback(report)
 
 
 @pytest.mark.parametrize(("good", "verdict"), [(100, "is reached"), (0, "is missed")])

@@ -13,11 +13,12 @@ from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
 from rag_pipeline.core.protocols import Rating
 from rag_pipeline.evaluation.feedback import (
     LogEntries,
-    draft_entry,
+    describe_unanswered,
     group_unanswered,
     read_log,
-    render_unanswered,
 )
+from rag_pipeline.evaluation.pages import to_text
+from rag_pipeline.evaluation.suggestions import draft_entry
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (
@@ -79,7 +80,7 @@ def test_each_group_names_the_pages_that_a_search_finds(settings: Settings) -> N
     assert 0 < fog.pages[0].similarity <= 1
     assert len({page.url for page in fog.pages}) == len(fog.pages)
     assert {one.answer_ids for one in others} == {("a2",), ("long",)}
-    assert "Laser Scanners" in render_unanswered(report)
+    assert "Laser Scanners" in to_text(describe_unanswered(report))
 
 
 def test_a_question_that_is_too_long_for_a_search_has_no_nearest_pages(settings: Settings) -> None:

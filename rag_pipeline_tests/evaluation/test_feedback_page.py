@@ -20,8 +20,9 @@ from rag_pipeline.evaluation.feedback import (
     NearPage,
     QuestionCluster,
     UnansweredReport,
+    list_questions,
+    render_page,
 )
-from rag_pipeline.evaluation.feedback_page import list_questions, render_page
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -64,7 +65,8 @@ class Checker(HTMLParser):
 
 def make_report(*clusters: QuestionCluster) -> UnansweredReport:
     """Return a report of questions that are grouped like this."""
-    return UnansweredReport(len(clusters), {}, 1, clusters, 9, 0, len(clusters) + 2)
+    reasons = {key: 1 for cluster in clusters for key in cluster.by_reason}
+    return UnansweredReport(9, reasons, 1, clusters, 9, 0, len(clusters) + 2)
 
 
 def test_the_page_shows_levels_weeks_groups_sections_and_notes() -> None:
@@ -87,7 +89,13 @@ def test_the_page_shows_levels_weeks_groups_sections_and_notes() -> None:
     assert "script" not in shown.tags
     assert "2 of 4 (50%)" in page
     assert page.count('class="bar"') == 1 + 2  # all questions, and each week
-    for text in ("How far is 7?", "and 4 more", "13 times", "new_reason", "It is about cars."):
+    for text in (
+        "How far is 7?",
+        "and 4 more wordings",
+        "13 times",
+        "new_reason",
+        "It is about cars.",
+    ):
         assert text in page
     assert "How far is 8?" not in page
     assert "https://book.example.org/lidar#range" in shown.links

@@ -9,7 +9,8 @@ import pytest
 
 from rag_pipeline.core.errors import BaselineRefusedError
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
-from rag_pipeline.evaluation.rendering import accept, load_baseline, render_text
+from rag_pipeline.evaluation.pages import to_text
+from rag_pipeline.evaluation.rendering import accept, describe_measures, load_baseline
 from rag_pipeline_tests.evaluation.generated_book import (
     GOLDEN,
     ConstantRetriever,
@@ -107,7 +108,9 @@ def test_a_failed_question_counts_as_slowest(failing: int, *, passed: bool) -> N
     assert ("latency_p95" not in find_failed(report)) is passed
     assert (report.latency.p95_ms is not None) is passed
     assert report.latency.p50_ms is not None
-    assert ("p95 has no value (too many questions failed)" in render_text(report)) is not passed
+    assert (
+        "p95 has no value (too many questions failed)" in to_text(describe_measures(report))
+    ) is not passed
 
 
 def test_a_loss_gate_reports_too_few_and_missing_questions(

@@ -11,13 +11,6 @@ import pytest
 
 from rag_pipeline.core.errors import GoldenSetError
 from rag_pipeline.evaluation.answers import find_facts
-from rag_pipeline.evaluation.golden_entry import (
-    MAX_SHARED_WORDS,
-    MAX_TERM_SHARE,
-    Overlap,
-    measure_overlap,
-    read_section_texts,
-)
 from rag_pipeline.evaluation.golden_set import (
     QUESTIONS_PATH,
     SELECTED_TEXT_PATH,
@@ -26,6 +19,13 @@ from rag_pipeline.evaluation.golden_set import (
     GoldenSet,
     load_golden_set,
     validate_against_corpus,
+)
+from rag_pipeline.evaluation.suggestions import (
+    MAX_SHARED_WORDS,
+    MAX_TERM_SHARE,
+    Overlap,
+    measure_overlap,
+    read_section_texts,
 )
 from rag_pipeline_tests.evaluation.golden_pages import make_page, read_book
 

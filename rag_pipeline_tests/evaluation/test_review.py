@@ -41,7 +41,7 @@ def test_without_an_earlier_review_there_is_one_column() -> None:
     text = render_review(REVIEW)
     assert read_rows(text) == {
         "": ["Now"],
-        "---": ["---:"],
+        "---": ["---"],
         "Pages": ["3"],
         "Pages that cannot be indexed": ["0"],
         "Chunks": ["1,200"],

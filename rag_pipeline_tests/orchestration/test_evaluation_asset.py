@@ -12,7 +12,6 @@ import pytest
 
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.book import BookEvaluation
-from rag_pipeline.evaluation.conversations import check_conversations
 from rag_pipeline.evaluation.gates import (
     ANSWER_GATES,
     CONVERSATION_GATES,
@@ -20,6 +19,7 @@ from rag_pipeline.evaluation.gates import (
     AnswerBounds,
     GateBounds,
     check_answers,
+    check_conversations,
     check_gates,
 )
 from rag_pipeline.evaluation.rendering import write_report

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pipeline.cli.records import QueryRecord
+from rag_pipeline.cli.explaining import QueryRecord
 from rag_pipeline.core.models import Chunk, DocFailure, Document
 from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, LATE_INDEXES, PAYLOAD_FIELDS
 from rag_pipeline.evaluation.gates import GateResult

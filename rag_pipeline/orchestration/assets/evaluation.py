@@ -73,16 +73,17 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
 
 def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
     """Return the asset metadata of an evaluation: tables, plot, report paths, versions, numbers."""
+    from rag_pipeline.evaluation.pages import to_markdown  # noqa: PLC0415  # see the top of the module
     from rag_pipeline.evaluation.rendering import (  # noqa: PLC0415  # see the top of the module
+        describe_measures,
         draw_scores,
-        render_markdown,
         to_png,
     )
 
     report, written = evaluation.report, evaluation.files.answers_path
     picture = base64.b64encode(to_png(draw_scores(report))).decode()
     return {
-        "measures": dg.MetadataValue.md(render_markdown(report)),
+        "measures": dg.MetadataValue.md(to_markdown(describe_measures(report))),
         "scores": dg.MetadataValue.md(f"![score distributions](data:image/png;base64,{picture})"),
         "page": dg.MetadataValue.path(str(evaluation.files.html_path)),
         "report": dg.MetadataValue.path(str(evaluation.files.json_path)),

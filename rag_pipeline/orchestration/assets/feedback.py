@@ -42,13 +42,16 @@ def answer_feedback(
     if entries is None or not entries.answers:
         return _explain(context, entries)
     from rag_pipeline.evaluation.feedback import (  # noqa: PLC0415  # see the top of the module
+        describe_feedback,
         list_feedback_numbers,
-        render_feedback,
         report_feedback,
     )
+    from rag_pipeline.evaluation.pages import to_markdown  # noqa: PLC0415  # as above
 
     report = report_feedback(entries.answers, entries.ratings)
-    metadata: dict[str, Any] = {"report": dg.MetadataValue.md(render_feedback(report))}
+    metadata: dict[str, Any] = {
+        "report": dg.MetadataValue.md(to_markdown(describe_feedback(report)))
+    }
     return dg.MaterializeResult(metadata=metadata | list_feedback_numbers(report))
 
 
@@ -75,12 +78,13 @@ def unanswered_questions(
     entries = read_question_log()
     if entries is None or not entries.answers:
         return _explain(context, entries)
-    from rag_pipeline.evaluation.feedback import render_unanswered  # noqa: PLC0415  # see the top
+    from rag_pipeline.evaluation.feedback import describe_unanswered  # noqa: PLC0415  # see the top
+    from rag_pipeline.evaluation.pages import to_markdown  # noqa: PLC0415  # as above
 
     report = group_unanswered(entries)
     return dg.MaterializeResult(
         metadata={
-            "report": dg.MetadataValue.md(render_unanswered(report)),
+            "report": dg.MetadataValue.md(to_markdown(describe_unanswered(report))),
             "page": dg.MetadataValue.path(write_feedback_page(entries, report)),
             "unanswered_count": report.count,
             "unlogged_count": report.unlogged_count,

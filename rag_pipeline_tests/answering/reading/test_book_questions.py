@@ -8,14 +8,9 @@ import pytest
 
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
-from rag_pipeline.answering.reading.book_questions import (
-    BOOK_QUESTIONS,
-    find_book_question,
-    ground_book_question,
-)
+from rag_pipeline.answering.reading.book_questions import BOOK_QUESTIONS, find_book_question
 from rag_pipeline.answering.voice import LANGUAGES, Voice
 from rag_pipeline.retrieval import Mode, Query, open_retriever
-from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -108,36 +103,6 @@ def test_without_a_page_about_its_authors_the_book_names_none(book: Retriever) -
     given = Assistant(book).answer(Query("who wrote this book?"))
     assert [notice.code for notice in given.notices] == ["book_no_author"]
     assert given.citations == ()
-
-
-def find_author_sections(heading: str) -> list[str]:
-    """Ask who wrote a book that has one section, and return the sections that the answer names."""
-    page = ContentsPage("Start", "/start", "start.md", "", "", (ContentsSection(heading, "/a", 2),))
-    given = ground_book_question(Query("who wrote this book?"), "book_author", Voice(), [page])
-    return [place.section for place in given.related]
-
-
-@pytest.mark.parametrize(
-    "heading",
-    [
-        "Authors",
-        "About the authors",
-        "Meet our team",
-        "Credits and acknowledgments",
-        "About us",
-        "Die Autoren",
-    ],
-)
-def test_a_section_about_the_authors_is_named(heading: str) -> None:
-    assert find_author_sections(heading) == [heading]
-
-
-@pytest.mark.parametrize(
-    "heading",
-    ["From credits to points", "Choose a team for the capstone", "Authoring a launch file"],
-)
-def test_a_section_that_uses_such_a_word_for_something_else_is_not_named(heading: str) -> None:
-    assert find_author_sections(heading) == []
 
 
 @pytest.mark.parametrize("text", ["???", "\U0001f44b", "the", "asdf qwer", "asdf"])

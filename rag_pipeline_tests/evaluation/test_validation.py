@@ -13,17 +13,16 @@ from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols import StoredPoint
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
-from rag_pipeline.evaluation.validation.report import (
-    ValidationSuiteReport,
-    check_built_site,
-    report_to_text,
-)
-from rag_pipeline.evaluation.validation.suite import (
+from rag_pipeline.evaluation.pages import to_text
+from rag_pipeline.evaluation.validation import (
     PER_CLASS,
     Probe,
     ProbeClass,
+    ValidationSuiteReport,
+    check_built_site,
     check_collection,
     derive_probes,
+    describe_validation,
     run_validation,
 )
 from rag_pipeline.retrieval.models import RetrievalResult
@@ -254,4 +253,4 @@ def test_broken_addresses_fail_the_validation(tmp_path: Path) -> None:
     assert report.addresses is not None
     assert (report.addresses.page_count, report.addresses.address_count) == (6, 36)
     assert len(report.failures) == len(NAMES)
-    assert "6 broken" in report_to_text(report)
+    assert "6 broken" in to_text(describe_validation(report))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.evaluation.validation.report import check_built_site, check_served_site
+from rag_pipeline.evaluation.validation import check_built_site, check_served_site
 from rag_pipeline_tests.loopback import HANG, RESET, Reply, find_closed_port, serve
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_addresses_are_checked_over_http_with_one_request_per_page() -> None:
 def test_a_site_that_is_down_or_silent_is_reported_as_a_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.evaluation.validation.report.PAGE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("rag_pipeline.evaluation.validation.PAGE_TIMEOUT_S", 0.2)
     closed = f"http://127.0.0.1:{find_closed_port()}"
     assert check_served_site(["/book/x"], closed).problems
     assert check_served_site(["file:///etc/passwd"], closed).problems

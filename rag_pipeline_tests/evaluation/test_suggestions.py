@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.evaluation.golden_entry import choose_half, read_section_texts, suggest_entry
 from rag_pipeline.evaluation.golden_set import load_golden_set, validate_against_corpus
+from rag_pipeline.evaluation.suggestions import choose_half, read_section_texts, suggest_entry
 from rag_pipeline_tests.evaluation.golden_pages import make_page
 
 if TYPE_CHECKING:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.evaluation.validation.report import (
+from rag_pipeline.evaluation.pages import to_markdown, to_text
+from rag_pipeline.evaluation.validation import (
     ProbeOutcome,
     ValidationSuiteReport,
+    describe_validation,
     measure_performance,
-    report_to_markdown,
     report_to_record,
-    report_to_text,
     write_results,
 )
-from rag_pipeline_tests.evaluation.validation.test_suite import WordRetriever, build_chunks, run
+from rag_pipeline_tests.evaluation.test_validation import WordRetriever, build_chunks, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,10 +43,10 @@ def test_a_failed_validation_is_shown_in_text_json_and_markdown() -> None:
     assert record["failures"] == list(report.failures)
     assert record["probes"][0].keys() >= {"kind", "question", "relevant", "latency_ms", "broken"}
     assert record["success_rate"] < 1
-    text = report_to_text(report)
+    text = to_text(describe_validation(report))
     assert "Failed" in text
-    assert "FAIL phrase" in text
-    assert "## Failures" in report_to_markdown(report)
+    assert "FAIL  phrase" in text
+    assert "## Failures" in to_markdown(describe_validation(report), level=2)
 
 
 def test_percentiles_are_measured_times(report: ValidationSuiteReport) -> None:
@@ -67,7 +68,7 @@ def test_a_missed_target_is_shown_but_is_not_a_failure(report: ValidationSuiteRe
     assert isinstance(targets, dict)
     assert targets["latency_ms_p95"] == {"highest": 500.0, "met": False}
     assert targets["latency_ms_p99"] == {"highest": 1000.0, "met": True}
-    assert "501.0  500, missed" in report_to_text(slow)
+    assert re.search(r"501\.0 +500, missed", to_text(describe_validation(slow)))
     assert slow.passed
 
 
@@ -98,10 +99,10 @@ def test_a_question_cannot_break_out_of_its_table_cell(report: ValidationSuiteRe
     probe = replace(report.probes[0], question="a | b\n<img src=x> `c` [d](e)")
     row = next(
         line
-        for line in report_to_markdown(replace(report, probes=(probe,))).splitlines()
+        for line in to_markdown(describe_validation(replace(report, probes=(probe,)))).splitlines()
         if "img" in line
     )
-    assert r"a \| b \<img src=x\> \`c\` \[d\](e)" in row
+    assert r"a \| b &lt;img src=x&gt; \`c\` \[d\](e)" in row
 
 
 def test_a_damaged_point_leaves_the_batch_time_unmeasured() -> None:

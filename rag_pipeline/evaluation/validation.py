@@ -1,0 +1,636 @@
+"""The validation of a collection: check every point, query its own content, look up its addresses.
+
+The queries are derived from the collection, so that the validation works for any book.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from html import unescape
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urljoin, urlsplit
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+from rag_pipeline.adapters.local_files import write_text_atomically
+from rag_pipeline.core.errors import PayloadError, QueryError, describe_kind
+from rag_pipeline.core.rules import COLLECTION_RULES, read_collection
+from rag_pipeline.core.text.terms import extract_terms, extract_words
+from rag_pipeline.evaluation.answers import read_peak_mb
+from rag_pipeline.evaluation.pages import Items, Mark, Section, Table, shorten, to_markdown
+from rag_pipeline.retrieval.hits import check_results
+from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, MAX_TOP_K, Query
+from rag_pipeline.retrieval.service import CollectionStats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.payload import ChunkMetadata
+    from rag_pipeline.core.protocols import StoredPoint
+    from rag_pipeline.evaluation.pages import Block
+    from rag_pipeline.retrieval.models import ScoredChunk
+    from rag_pipeline.retrieval.retriever import Retriever
+
+RELEVANT_SHARE: Final = 0.8
+"""Lowest share of probes that must find the document or term they expect (validation plan)."""
+
+TARGETS: Final = {
+    "latency_ms_p95": 500.0,
+    "latency_ms_p99": 1000.0,
+    "batch_latency_ms": 5000.0,
+    "stats_latency_ms": 100.0,
+}
+"""Upper limits of measured times, from the validation plan. A missed limit is shown, but it is not
+a failure, because a busy machine must not look like a damaged collection."""
+
+_SHOWN_CHARS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """The outcome of one check of the collection; `problem` is empty if the check passed."""
+
+    name: str
+    passed: bool
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOutcome:
+    """A probe, which is a test query about the collection's own content, and its results.
+
+    Attributes:
+        kind: Class of the query: keyword, phrase, complex or edge.
+        relevant: True if the expected document or term is among the results; None if the probe
+            expects nothing.
+        broken: Each rule that the results break: its name and a description of the problem.
+    """
+
+    kind: str
+    question: str
+    result_count: int
+    best_score: float
+    best_url: str
+    relevant: bool | None
+    latency_ms: float
+    broken: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """True if the results break no rule and contain the expected document or term, if any."""
+        return not self.broken and self.relevant is not False
+
+
+@dataclass(frozen=True, slots=True)
+class AddressReport:
+    """The outcome of checking cited addresses; `problems` maps broken addresses to problems."""
+
+    where: str
+    page_count: int
+    address_count: int
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Times that do not belong to a single probe, in milliseconds.
+
+    Attributes:
+        first_query_ms: Time of the first query, which loads the model; not among the latencies.
+        batch_latency_ms: Time of a batch of `batch_size` queries; None if it met an invalid point.
+        stats_latency_ms: Time of counting the collection's vectors.
+    """
+
+    first_query_ms: float
+    batch_size: int
+    batch_latency_ms: float | None
+    stats_latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationSuiteReport:
+    """The complete result of one validation.
+
+    Attributes:
+        validated_at: Time of the validation, ISO 8601 in UTC.
+        stats: Size of the collection, and the peak memory of this process as a text.
+    """
+
+    validated_at: str
+    stats: CollectionStats
+    timings: Timings
+    chunk_count: int
+    document_count: int
+    checks: tuple[CheckOutcome, ...]
+    probes: tuple[ProbeOutcome, ...]
+    addresses: AddressReport | None = None
+
+    @property
+    def relevant_share(self) -> float:
+        """Share of probes that found the document or term they expect; 1 if none expects any."""
+        met = [probe.relevant for probe in self.probes if probe.relevant is not None]
+        return sum(met) / len(met) if met else 1.0
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One line for each problem that was found; empty if the validation passed."""
+        lines = [f"{entry.name}: {entry.problem}" for entry in self.checks if not entry.passed]
+        lines += [
+            f"query {shorten(probe.question, _SHOWN_CHARS)!r} breaks the rule {name}: {problem}"
+            for probe in self.probes
+            for name, problem in probe.broken
+        ]
+        if self.relevant_share < RELEVANT_SHARE:
+            lines.append(f"only {self.relevant_share:.0%} of the queries found what they expect")
+        if self.addresses is not None:
+            lines += [f"{url}: {problem}" for url, problem in self.addresses.problems.items()]
+        return tuple(lines)
+
+    @property
+    def passed(self) -> bool:
+        """True if no problem was found."""
+        return not self.failures
+
+
+def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
+    """Return the times, limits and collection size that `PERFORMANCE_METRICS.json` contains.
+
+    Latencies are those of single queries, asked one after the other, and include embedding. A
+    percentile is the lowest measured latency that this share of the queries did not exceed.
+    """
+    spent = [probe.latency_ms for probe in report.probes] or [0.0]
+    p50, p95, p99 = np.percentile(spent, [50, 95, 99], method="inverted_cdf").tolist()
+    total_s = sum(spent) / 1000
+    measured: dict[str, float | None] = {
+        "latency_ms_average": sum(spent) / len(spent),
+        "latency_ms_p50": p50,
+        "latency_ms_p95": p95,
+        "latency_ms_p99": p99,
+        "latency_ms_max": max(spent),
+        **asdict(report.timings),
+        "throughput_queries_per_s": len(report.probes) / total_s if total_s else 0.0,
+    }
+    reached = {name: math.inf if value is None else value for name, value in measured.items()}
+    return {
+        "measured_at": report.validated_at,
+        **report.stats,
+        "query_count": len(report.probes),
+        **measured,
+        "targets": {
+            name: {"highest": highest, "met": reached[name] <= highest}
+            for name, highest in TARGETS.items()
+        },
+    }
+
+
+def report_to_record(report: ValidationSuiteReport) -> dict[str, object]:
+    """Return the report as JSON data: its fields, the verdict and all derived figures."""
+    performance = measure_performance(report)
+    record = asdict(report)
+    del record["stats"], record["timings"]  # `performance` contains them under the plan's names
+    return {
+        "passed": report.passed,
+        "failures": list(report.failures),
+        "relevant_share": report.relevant_share,
+        "success_rate": sum(not probe.broken for probe in report.probes) / len(report.probes),
+        "latency_ms_median": performance["latency_ms_p50"],
+        **record,
+        "performance": performance,
+    }
+
+
+def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ...]:
+    """Write the two `VALIDATION_RESULTS` files and `PERFORMANCE_METRICS.json`; return the paths."""
+    markdown = to_markdown(describe_validation(report), level=2)
+    contents = {
+        "VALIDATION_RESULTS.md": f"# Validation results\n\n{markdown}\n",
+        "VALIDATION_RESULTS.json": _to_json(report_to_record(report)),
+        "PERFORMANCE_METRICS.json": _to_json(measure_performance(report)),
+    }
+    for name, text in contents.items():
+        write_text_atomically(folder / name, text)
+    return tuple(folder / name for name in contents)
+
+
+def describe_validation(report: ValidationSuiteReport) -> tuple[Block, ...]:
+    """Return the report as a tree: the verdict, failures, checks, queries, times and addresses."""
+    stats = report.stats
+    verdict = (
+        f" at {report.validated_at}: collection {stats['collection_name']}, {report.chunk_count} "
+        f"chunks of {report.document_count} documents, vectors of dimension "
+        f"{stats['vector_dimension']}. {report.relevant_share:.0%} of the queries found what they "
+        f"expect; at least {RELEVANT_SHARE:.0%} must."
+    )
+    checks = tuple((_mark(one.passed), one.name, one.problem) for one in report.checks)
+    probes = tuple(
+        (
+            _mark(probe.passed),
+            probe.kind,
+            shorten(probe.question, _SHOWN_CHARS),
+            str(probe.result_count),
+            f"{probe.best_score:.2f}",
+            f"{probe.latency_ms:.1f}",
+            probe.best_url,
+        )
+        for probe in report.probes
+    )
+    asked = ("", "class", "question", "results", "best score", "ms", "best result")
+    blocks: list[Block] = [(Mark("Passed" if report.passed else "Failed", "strong"), verdict)]
+    if report.failures:
+        blocks.append(Section("Failures", (Items(report.failures),)))
+    blocks += [
+        Section("Checks", (Table(("", "check", "problem"), checks),)),
+        Section("Queries", (Table(asked, probes),)),
+        Section(
+            "Performance", (Table(("measure", "value", "limit of the plan"), _list_times(report)),)
+        ),
+    ]
+    found = report.addresses
+    if found is not None:
+        counted = f"{found.address_count} checked on {found.page_count} pages"
+        text = f"Addresses in {found.where}: {counted}, {len(found.problems)} broken"
+        blocks.append(Section("Addresses", (text,)))
+    return tuple(blocks)
+
+
+def _list_times(report: ValidationSuiteReport) -> tuple[tuple[str, str, str], ...]:
+    """Return the name, value and limit of each measured figure, as text; the limit may be empty."""
+    rows = []
+    for name, value in measure_performance(report).items():
+        if isinstance(value, float):
+            highest = TARGETS.get(name)
+            missed = "" if highest is None or value <= highest else ", missed"
+            rows.append((name, f"{value:.1f}", "" if highest is None else f"{highest:g}{missed}"))
+    return (*rows, ("memory_usage", report.stats["memory_usage"], ""))
+
+
+def _to_json(record: object) -> str:
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def _mark(good: object) -> str:
+    return "ok" if good else "FAIL"
+
+
+PAGE_TIMEOUT_S: Final = 5.0
+"""Timeout for reading one page over HTTP, in seconds; given by the validation plan."""
+
+_ID: Final = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
+_MAX_PAGE_BYTES: Final = 20_000_000
+
+
+def check_built_site(urls: Iterable[str], site_dir: Path, base_url: str) -> AddressReport:
+    """Check cited addresses against the folder of the built site.
+
+    Args:
+        urls: Cited addresses, with or without scheme and host. Repeated addresses are checked once.
+        site_dir: The folder that contains the built site.
+        base_url: The URL at which the folder is served, for example `/my-book/`.
+
+    Returns:
+        The number of pages and addresses checked, and the problem of each broken address.
+    """
+    base_path = urlsplit(base_url).path.rstrip("/") + "/"
+
+    def read(page: str) -> str:
+        path = unquote(urlsplit(page).path)
+        if not f"{path}/".startswith(base_path):
+            message = f"the address is not below {base_path}"
+            raise LookupError(message)
+        name = path[len(base_path) :].strip("/")
+        root = site_dir.resolve()
+        for candidate in (root / name / "index.html", root / f"{name or 'index'}.html"):
+            if candidate.resolve().is_relative_to(root) and candidate.is_file():
+                return candidate.read_text("utf-8", "replace")
+        message = "the site has no such page"
+        raise LookupError(message)
+
+    return _check(urls, str(site_dir), read)
+
+
+def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
+    """Check cited addresses by requesting their pages over HTTP.
+
+    Args:
+        urls: Cited addresses. Addresses without a host are requested from `origin`. Repeated
+            addresses are checked once.
+        origin: Scheme and host of the site, for example `http://127.0.0.1:3000`.
+
+    Returns:
+        The number of pages and addresses checked, and the problem of each broken address.
+    """
+
+    def read(page: str) -> str:
+        address = urljoin(origin, page)
+        if urlsplit(address).scheme not in {"http", "https"}:
+            message = "the address is not an http or https URL"
+            raise LookupError(message)
+        request = Request(address, headers={"User-Agent": "rag-pipeline validate"})  # noqa: S310  # scheme checked above
+        try:
+            with urlopen(request, timeout=PAGE_TIMEOUT_S) as answer:  # noqa: S310  # scheme checked above
+                content: bytes = answer.read(_MAX_PAGE_BYTES)
+        except HTTPError as error:
+            error.close()
+            message = f"the site answered with HTTP status {error.code}"
+            raise LookupError(message) from error
+        except (URLError, OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            cause = describe_kind(reason) if isinstance(reason, Exception) else reason
+            message = f"the page cannot be read ({cause})"
+            raise LookupError(message) from error
+        return content.decode("utf-8", "replace")
+
+    return _check(urls, origin, read)
+
+
+def _check(urls: Iterable[str], where: str, read: Callable[[str], str]) -> AddressReport:
+    addresses = sorted(set(urls))
+    ids_by_page: dict[str, set[str] | str] = {}
+    problems: dict[str, str] = {}
+    for url in addresses:
+        page, _, fragment = url.partition("#")
+        if page not in ids_by_page:
+            try:
+                ids_by_page[page] = _read_ids(read(page))
+            except LookupError as error:
+                ids_by_page[page] = str(error.args[0])
+            except ValueError:
+                ids_by_page[page] = "the address is not a valid URL"
+        found = ids_by_page[page]
+        if isinstance(found, str):
+            problems[url] = found
+        elif fragment and unquote(fragment) not in found:
+            problems[url] = f"the page has no id {unquote(fragment)}"
+    return AddressReport(where, len(ids_by_page), len(addresses), problems)
+
+
+def _read_ids(html: str) -> set[str]:
+    return {unescape("".join(match)) for match in _ID.findall(html)}
+
+
+_Entry = TypeVar("_Entry")
+
+PER_CLASS: Final = 8
+"""Highest number of probes per class, except edge cases; the plan asks for 8 to 10 in all."""
+
+_BATCH_SIZE: Final = 10  # as in the validation plan
+
+_MIN_LONG_CHARS: Final = 500  # length of a "very long query" in the validation plan
+_EXAMPLES: Final = 3  # offenders that a failed check of the collection names
+
+
+class ProbeClass(StrEnum):
+    """The kinds of test queries by form: a word, a phrase, a sentence, or an unusual input."""
+
+    KEYWORD = "keyword"
+    PHRASE = "phrase"
+    COMPLEX = "complex"
+    EDGE = "edge"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A test query about the collection's own content, and what its results must contain.
+
+    Attributes:
+        expected_term: A word; at least one result must contain it or another form of it in its
+            text, headings or tags. Empty if no word is expected.
+        expected_doc: Id of a document that at least one result must belong to. Empty if no
+            document is expected.
+    """
+
+    kind: ProbeClass
+    question: str
+    expected_term: str = ""
+    expected_doc: str = ""
+
+
+def run_validation(
+    retriever: Retriever,
+    *,
+    collection_name: str = "",
+    check_addresses: Callable[[Iterable[str]], AddressReport] | None = None,
+) -> ValidationSuiteReport:
+    """Check all points of a collection, query its own content, and report the results.
+
+    Args:
+        retriever: A retriever over the collection.
+        collection_name: Name of the collection, shown in the report.
+        check_addresses: Function that checks cited addresses, for example
+            `check_built_site` with its folder filled in. None skips this check.
+
+    Raises:
+        StoreError: The collection is missing or empty, was built with another embedding model, or
+            cannot be reached.
+        EmbeddingError: A query could not be embedded.
+    """
+    with retriever.session.use() as index:
+        points = index.scroll()
+        started = time.perf_counter()
+        vector_count = index.count()
+        stats_ms = _since(started)
+        dimension = index.space.model.dim
+    readable, checks = check_collection(points)
+    probes = derive_probes(readable)
+    batch = [Query(probe.question) for probe in probes[:_BATCH_SIZE]]
+    timings = Timings(
+        first_query_ms=_time(lambda: retriever.retrieve(batch[0])) or 0.0,
+        batch_size=len(batch),
+        batch_latency_ms=_time(lambda: retriever.retrieve_many(batch)),
+        stats_latency_ms=stats_ms,
+    )
+    outcomes = tuple(_run_probe(retriever, probe) for probe in probes)
+    return ValidationSuiteReport(
+        validated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        stats=CollectionStats(
+            total_vectors=vector_count,
+            vector_dimension=dimension,
+            collection_name=collection_name,
+            vector_count=vector_count,
+            memory_usage=f"{read_peak_mb():.1f} MB",
+        ),
+        timings=timings,
+        chunk_count=len(points),
+        document_count=len({metadata.doc_path for metadata, _ in readable}),
+        checks=(*checks, *_check_refusals()),
+        probes=outcomes,
+        addresses=check_addresses(metadata.url for metadata, _ in readable)
+        if check_addresses
+        else None,
+    )
+
+
+def check_collection(
+    points: Sequence[StoredPoint],
+) -> tuple[list[tuple[ChunkMetadata, str]], list[CheckOutcome]]:
+    """Check the points of a collection against every rule in `COLLECTION_RULES`.
+
+    Returns:
+        Metadata and text of each point with a valid payload and a text, and the outcome of each
+        rule. Other points break a rule.
+    """
+    collection = read_collection(points)
+    checks = []
+    for rule in COLLECTION_RULES:
+        faults = list(rule.find(collection))
+        problem = f"{len(faults)} of {len(points)}: {', '.join(faults[:_EXAMPLES])}"
+        checks.append(CheckOutcome(rule.ensures, not faults, problem if faults else ""))
+    return [(point.metadata, point.text) for point in collection.readable], checks
+
+
+def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
+    """Derive test queries from a collection's content; equal collections give equal queries.
+
+    Keyword queries are tags and words of titles, phrase queries are section headings, and complex
+    queries ask how a section fits into its page. They are taken at even distances from the whole
+    book. Edge cases, such as one letter or 5,000 characters, are added. Longer queries are cut.
+
+    Args:
+        chunks: Metadata and text of every chunk, in any order.
+    """
+    ordered = sorted(chunks, key=lambda chunk: (chunk[0].doc_path, chunk[0].chunk_index))
+    metadata = [entry for entry, _ in ordered]
+    tags = sorted({tag for entry in metadata for tag in entry.tags})
+    titles = sorted({word for entry in metadata for word in extract_words(entry.title)})
+    keywords = [word for word in [*tags, *titles] if len(word) > 2 and extract_terms(word)]
+    headed = [entry for entry in metadata if len(extract_terms(entry.section_heading)) > 1]
+    probes = [
+        Probe(ProbeClass.KEYWORD, word, expected_term=word) for word in _spread(keywords[:400])
+    ]
+    probes += [
+        Probe(ProbeClass.PHRASE, entry.section_heading, expected_doc=entry.doc_path)
+        for entry in _spread(_unique_headings(headed))
+    ]
+    probes += [
+        Probe(
+            ProbeClass.COMPLEX,
+            f"How does the part about {entry.section_heading} fit into {entry.title}, and why?",
+            expected_doc=entry.doc_path,
+        )
+        for entry in _spread(_unique_headings(headed)[1:])
+    ]
+    probes += _edge_probes(ordered)
+    return [replace(probe, question=probe.question[:MAX_QUESTION_CHARS]) for probe in probes]
+
+
+def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
+    plain = ["a", "123", "special@chars!", "ü ñ 中文 🤖", "what is it", "x" * 300]
+    probes = [Probe(ProbeClass.EDGE, question) for question in plain]
+    long_chunks = [chunk for chunk in ordered if len(chunk[1]) > _MIN_LONG_CHARS]
+    if long_chunks:
+        metadata, text = long_chunks[len(long_chunks) // 2]
+        probes.append(Probe(ProbeClass.EDGE, text, expected_doc=metadata.doc_path))
+    probes.append(Probe(ProbeClass.EDGE, "why " * (MAX_QUESTION_CHARS // 4)))
+    return probes
+
+
+def _time(action: Callable[[], object]) -> float | None:
+    """Return the milliseconds that an action takes; None if it meets a point with a bad payload."""
+    started = time.perf_counter()
+    with suppress(PayloadError):  # the probes report the damaged point
+        action()
+        return _since(started)
+    return None
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000
+
+
+def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
+    query = Query(probe.question)
+    started = time.perf_counter()
+    try:
+        first = retriever.retrieve(query).chunks
+        latency_ms = _since(started)
+        second = retriever.retrieve(query).chunks
+    except PayloadError as error:  # a damaged point must not hide other problems
+        first, second, latency_ms = (), (), _since(started)
+        broken = {"readable": str(error)}
+    else:
+        broken = {name: problem for name, problem in check_results(first).items() if problem}
+    if [(hit.chunk_id, hit.score) for hit in first] != [
+        (hit.chunk_id, hit.score) for hit in second
+    ]:
+        broken["deterministic"] = "the same query gave other results the second time"
+    return ProbeOutcome(
+        kind=probe.kind.value,
+        question=probe.question,
+        result_count=len(first),
+        best_score=first[0].score if first else 0.0,
+        best_url=first[0].citation.url if first else "",
+        relevant=_is_relevant(probe, first),
+        latency_ms=latency_ms,
+        broken=tuple(sorted(broken.items())),
+    )
+
+
+def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
+    """Return True if a result has the expected document or term; None if nothing is expected."""
+    if probe.expected_doc:
+        return any(hit.metadata.doc_path == probe.expected_doc for hit in hits)
+    if not probe.expected_term:
+        return None
+    wanted = set(extract_terms(probe.expected_term))
+    return any(
+        wanted
+        & set(
+            extract_terms(
+                " ".join((*hit.metadata.heading_breadcrumb, *hit.metadata.tags, hit.text))
+            )
+        )
+        for hit in hits
+    )
+
+
+def _check_refusals() -> list[CheckOutcome]:
+    """Return the outcome of checking that three invalid queries are refused with their error codes.
+
+    The queries are an empty one, one that is too long, and one with a too high `top_k`.
+    """
+    cases = {
+        "QUERY_EMPTY": Query("   "),
+        "QUERY_TOO_LONG": Query("x" * (MAX_QUESTION_CHARS + 1)),
+        "INVALID_K": Query("x", top_k=MAX_TOP_K + 1),
+    }
+    outcomes = []
+    for code, query in cases.items():
+        found = "no error"
+        try:
+            query.check()
+        except QueryError as error:
+            found = error.code
+        problem = "" if found == code else f"the outcome was {found}"
+        outcomes.append(CheckOutcome(f"refuses {code}", found == code, problem))
+    return outcomes
+
+
+def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:
+    """Return one entry for each section heading that occurs in only one document, in book order.
+
+    A heading that occurs in several documents would be an ambiguous query.
+    """
+    places: dict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        places[entry.section_heading].add(entry.doc_path)
+    first = {entry.section_heading: entry for entry in reversed(entries)}
+    kept = [entry for heading, entry in first.items() if len(places[heading]) == 1]
+    return sorted(kept, key=lambda entry: (entry.doc_path, entry.chunk_index))
+
+
+def _spread(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Return at most `PER_CLASS` (8) of the entries, at even distances."""
+    count = min(PER_CLASS, len(entries))
+    return [entries[at * len(entries) // count] for at in range(count)]

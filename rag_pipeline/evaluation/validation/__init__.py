@@ -1,1 +1,0 @@
-"""The suite of `rag-pipeline validate`, which queries a collection for its own content."""
