@@ -248,13 +248,6 @@ class Answer:
         numbers = self.cited_numbers or range(1, len(self.citations) + 1)
         return dict(zip(numbers, self.citations, strict=True))
 
-    @property
-    def uncited_sentences(self) -> tuple[str, ...]:
-        """The sentences that cite no source. Empty unless a model wrote the answer."""
-        if self.kind is not AnswerKind.GENERATED:
-            return ()
-        return tuple(entry.text for entry in self.sentences if not entry.cited)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as a dictionary for `json.dumps`, with the fields of `AnswerRecord`."""
         fields: dict[str, Any] = to_json(self.to_record())

@@ -71,7 +71,6 @@ def test_a_model_answers_with_checked_citations() -> None:
     assert given.cited_numbers == (1, 2)
     assert [entry.section for entry in given.citations] == ["Capture point", "IMU"]
     assert given.model == "scripted"
-    assert given.uncited_sentences == ()
     assert model.closed
 
 

@@ -34,8 +34,6 @@ ENTRY: Final = 0.9
 
 _IN_ROW: Final = 0.8
 _SENTENCE: Final = 0.6
-_BELOW_HEADING: Final = 0.5
-_EMPHASIS: Final = 0.3
 
 _WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
 _BRACKETS: Final = re.compile(r"\(([^()]*)\)")
@@ -50,25 +48,22 @@ def measure_definition(part: Part, subject: str) -> float:
     """Return how clearly a part of a source defines a term, from 0 (not at all) to 1.
 
     The clearest definition is the text directly below a heading that is the term. Then follow a
-    glossary entry, which begins with the term, a row of a table that does, a sentence such as "X is
-    a ...", other text below such a heading, and the term in emphasis, as authors introduce a term.
+    glossary entry, which begins with the term, a row of a table that does, and a sentence such as
+    "X is a ...".
     """
-    entry, row, sentence, emphasis = _compile(subject)
-    degree = 0.0
-    if part.source.headings and _is_named(part.source.headings[-1], subject):
-        degree = HEADED if part.opens else _BELOW_HEADING
+    entry, row, sentence = _compile(subject)
+    if part.opens and part.source.headings and _is_named(part.source.headings[-1], subject):
+        return HEADED
     if entry.match(skip_marks(part.text)):
-        return max(degree, ENTRY)
+        return ENTRY
     if TextBlockKind.TABLE in part.kinds and row.search(part.text):
-        return max(degree, _IN_ROW)
-    if sentence.search(part.text):
-        return max(degree, _SENTENCE)
-    return max(degree, _EMPHASIS if emphasis.search(part.text) else 0.0)
+        return _IN_ROW
+    return _SENTENCE if sentence.search(part.text) else 0.0
 
 
 def is_defined_by(sentence: str, subject: str) -> bool:
     """Return True if a sentence says what a term is, such as "X is a ..."."""
-    entry, _, defining, _ = _compile(subject)
+    entry, _, defining = _compile(subject)
     return bool(entry.match(skip_marks(sentence)) or defining.search(sentence))
 
 
@@ -87,7 +82,7 @@ def _is_named(heading: str, subject: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of an entry, a row of a table, a defining sentence and a marked term."""
+    """Return the patterns of an entry, a row of a table and a defining sentence."""
     words = _WORD.findall(_BRACKETS.sub(" ", subject)) or _WORD.findall(subject)
     term = r"[\W_]{0,3}".join(map(re.escape, words)) + r"(?:e?s)?(?:\s?\d[\d.]*)?"
     # Each repetition has a small bound or is possessive, so that no text takes quadratic time.
@@ -96,10 +91,9 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
     short = rf"(?:[^\n.:|]{{1,60}}\(\s?{term}\s?\)|{alone})"
     entry = rf"{short}{marks}\s?(?:[:|\u2013\u2014]|-\s|,\s+(?:also|or)\b|{_SAYS})"
     sentence = rf"(?:^\s?|[.!?:;]\s)(?:an?\s|the\s)?{marks}{short}{marks}\s{_SAYS}"
-    emphasis = rf"(?<!\w)(?:[*_]{{1,3}}){term}(?:[*_]{{1,3}})(?!\w)"
     row = rf"^[ \t>]*+\|?[ \t]*+{marks}{short}{marks}[ \t]*+\|"
     flags = re.IGNORECASE | re.MULTILINE
-    return tuple(re.compile(pattern, flags) for pattern in (entry, row, sentence, emphasis))
+    return tuple(re.compile(pattern, flags) for pattern in (entry, row, sentence))
 
 
 _LEAST_SHARE: Final = 0.5  # share of the question that the names of the things must cover
@@ -154,10 +148,8 @@ _COMPARISON: Final = 1.0  # a table with a column or row for each of the compare
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages
-_FRAGMENTS: Final = -0.5  # the part lists fragments, for a question that asks for an explanation
 _FAR: Final = -1.0  # a source after the first ones, without a definition or table that is asked for
 _STEP_KINDS: Final = frozenset({TextBlockKind.LIST, TextBlockKind.FORMULA})
-_TYPES: Final = {ContentType.QUIZ.value: -0.3, ContentType.ASSESSMENT.value: -0.1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +206,6 @@ def value_parts(
         headings = find_distinct_terms(" ".join(source.headings))
         asking = _find_asking(source, parts[source.number])
         base = source.score / max(sources[0].score, 1e-9) - rank_step * better
-        if not set(extract_terms(source.content_type)) & worth.keys():
-            base += _TYPES.get(source.content_type, 0.0)
         for part in parts[source.number]:
             cover = find_share(worth, part.terms)
             value = base + _COVER * (cover + find_share(worth, part.terms | headings))
@@ -234,7 +224,7 @@ def value_parts(
             if compares:
                 points, reason = _COMPARISON, "compares in a table"
             is_weak = part.start in asking or part.text in seen
-            loss, fault = _judge_content(part, asked.kind, is_weak=is_weak)
+            loss, fault = _judge_content(part, is_weak=is_weak)
             value += loss
             is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
             reasons += [text for text in (fault or reason,) if text]
@@ -272,14 +262,12 @@ def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
     return 0.0, ""
 
 
-def _judge_content(part: Part, kind: QuestionKind, *, is_weak: bool) -> tuple[float, str]:
+def _judge_content(part: Part, *, is_weak: bool) -> tuple[float, str]:
     """Return what a part loses because it answers nothing, with the reason; 0 and "" if nothing."""
     if is_weak:
         return _WEAK, "asks a question or was quoted before"
     if part.lists_pages:
         return _PAGES, "lists pages"
-    if part.lists_fragments and kind is QuestionKind.EXPLANATION:
-        return _FRAGMENTS, "lists fragments"
     return 0.0, ""
 
 

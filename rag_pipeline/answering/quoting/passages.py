@@ -28,7 +28,6 @@ LONG_LIST_WORDS: Final = 150
 _INTRODUCED: Final = frozenset(
     {TextBlockKind.LIST, TextBlockKind.TABLE, TextBlockKind.CODE, TextBlockKind.FORMULA}
 )
-_LISTED: Final = frozenset({TextBlockKind.LIST, TextBlockKind.LIST_ITEM})
 _LABEL_WORDS: Final = 3
 _SENTENCE_ENDS: Final = (*SENTENCE_MARKS, ":")
 _INTRODUCES: Final = frozenset({TextBlockKind.PARAGRAPH, TextBlockKind.HTML})
@@ -67,8 +66,6 @@ class Part:
         opens: True if the part is the first of its run.
         has_code: True if a block of code, other than a diagram, is in the part.
         lists_pages: True if at least half of the items of its lists begin with a link.
-        lists_fragments: True if the part is a list without an introduction, of which no item is a
-            sentence.
         labelled: True if the part begins with a label, such as `Answer` or the title of a tab.
     """
 
@@ -85,7 +82,6 @@ class Part:
     has_code: bool
     labelled: bool
     lists_pages: bool
-    lists_fragments: bool
 
     @property
     def text(self) -> str:
@@ -236,8 +232,6 @@ def _make_part(
         has_code=has_code,
         labelled=_is_label(source.text, group[0]),
         lists_pages=linked > 0 and 2 * linked >= len(items),
-        lists_fragments=group[0].kind in _LISTED
-        and not any(ends_sentence(source.text[item.start : item.end]) for item in items),
     )
 
 
