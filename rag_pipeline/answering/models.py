@@ -46,6 +46,11 @@ class Level(StrEnum):
     CLOSEST_PASSAGES = "closest_passages"
     NOT_COVERED = "not_covered"
 
+    @property
+    def words(self) -> str:
+        """The words that people read for the level, such as `closest passages`."""
+        return self.replace("_", " ")
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:

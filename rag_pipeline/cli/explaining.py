@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.answering.confidence import measure_signals
-from rag_pipeline.answering.models import AnswerRecord
+from rag_pipeline.answering.models import AnswerRecord, Level
 from rag_pipeline.answering.reading.questions import read_question
 from rag_pipeline.cli.terminal import show_fields
 from rag_pipeline.retrieval.queries import Mode
@@ -81,7 +81,7 @@ def show_explanation(record: QueryRecord) -> str:
     fields: list[tuple[str, object]] = [("question kind", kind)]
     if found.search_question is not None:
         fields.append(("searched for", found.search_question))
-    fields.append(("level", f"{record.level} ({record.reason})"))
+    fields.append(("level", f"{Level(record.level).words} ({record.reason})"))
     if found.confidence is not None:
         fields.append(("confidence", f"{found.confidence:.2f}"))
     if found.signals is not None:

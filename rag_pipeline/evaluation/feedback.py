@@ -15,6 +15,7 @@ import numpy as np
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.adapters.local_files import write_text_atomically
+from rag_pipeline.answering.models import Level
 from rag_pipeline.core.errors import QueryError, RagPipelineError
 from rag_pipeline.evaluation.metrics import find_interval
 from rag_pipeline.evaluation.pages import (
@@ -432,9 +433,7 @@ def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredRepor
 PAGE_NAME: Final = "feedback.html"
 
 _LEVELS: Final = {
-    "answered": "answered",
-    "closest_passages": "only close passages",
-    "not_covered": "not in the book",
+    **{level.value: level.words for level in Level},
     "reply": "greetings and the like",
 }
 """The words for each level of answers, in the order of the bars."""

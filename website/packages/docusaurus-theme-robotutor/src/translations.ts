@@ -34,10 +34,10 @@ const ROWS: Record<string, [string, string, string]> = {
     'De tu selección',
     'Dans votre sélection',
   ],
-  'answer.mayHelp': [
-    'Stellen, die helfen können',
-    'Pasajes que pueden ayudar',
-    'Passages qui peuvent aider',
+  'answer.closest': [
+    'Nächste Stellen',
+    'Pasajes más cercanos',
+    'Passages les plus proches',
   ],
   'answer.says': [
     'Das Buch sagt',

@@ -10,7 +10,7 @@ export function headingWords(asked: Asked, level: Turn['level']): string {
     return translate({id: 'theme.robotutor.answer.selection', message: 'From your selection'});
   }
   return level === 'closest_passages'
-    ? translate({id: 'theme.robotutor.answer.mayHelp', message: 'Passages that may help'})
+    ? translate({id: 'theme.robotutor.answer.closest', message: 'Closest passages'})
     : nameSource(translate({id: 'theme.robotutor.answer.says', message: 'The book says'}));
 }
 

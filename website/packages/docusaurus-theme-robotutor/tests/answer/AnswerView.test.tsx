@@ -335,7 +335,7 @@ describe('the text around a selection', () => {
 describe('closest passages', () => {
   it('says that the book may not answer before the passages', async () => {
     const page = await show(readTurn('closest'));
-    expect(all('h3')[0]?.textContent).toBe('Passages that may help');
+    expect(all('h3')[0]?.textContent).toBe('Closest passages');
     expect(page.textContent).toContain('The book does not seem to answer this directly.');
     expect(page.textContent).not.toContain('Where the book says this');
   });
