@@ -32,6 +32,7 @@ COUNTED_FORMS: Final = tuple(
         r"\b(?:and|or|vs\.?|versus|the)\s.*?\b(differences?)\s*[?.!]*$",
         r"\b(differs?|differed|different)\s+from\b",
         r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
+        r"\bhow\s+(?:to|\w+\s+(?:i|you|we))\s+(write|make|create|build|get|use|do|set\s?up|add)\b",
         rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
         rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",
         r"\b((?:example|sample|source)\s+code|code\s+(?:examples?|samples?|snippets?))\b",
