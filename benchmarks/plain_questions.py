@@ -24,6 +24,7 @@ from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline.evaluation.metrics import (
     SECTION,
+    SourcePlace,
     find_interval,
     hits_section,
     rank_hits,
@@ -40,19 +41,6 @@ if TYPE_CHECKING:
 SITES: Final = {path.stem: path for path in Path(__file__).parent.glob("plain/*.json")}
 DEPTHS: Final = (1, 5, 10)
 LEVELS: Final = ("answered", "closest_passages", "not_covered")
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePlace:
-    """The location of a quoted passage: its document, and the title and headings above it."""
-
-    doc_path: str
-    heading_breadcrumb: tuple[str, ...]
-
-    @property
-    def section_heading(self) -> str:
-        """The nearest heading above the passage."""
-        return self.heading_breadcrumb[-1]
 
 
 @dataclass(frozen=True, slots=True)

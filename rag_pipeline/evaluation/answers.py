@@ -15,11 +15,12 @@ import numpy as np
 
 from rag_pipeline.answering import AnswerKind, Reason
 from rag_pipeline.answering.checking import count_sentences
+from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.metrics import find_interval
+from rag_pipeline.evaluation.metrics import SourcePlace, find_interval, hits_section
 from rag_pipeline.evaluation.records import (
     ANSWERS_VERSION,
     AcceptedAnswer,
@@ -110,6 +111,12 @@ def score_answers(results: Sequence[AnswerResult]) -> AnswerScores:
     A failed question counts as one whose facts are missing, and as not refused.
     """
     answers = [result for result in results if result.answered]
+    called = {
+        answerable: find_interval(
+            [one.level == Level.ANSWERED for one in results if one.answerable is answerable]
+        )
+        for answerable in (True, False)
+    }
     supported = [
         number >= len(answer.unsupported)
         for answer in answers
@@ -118,6 +125,11 @@ def score_answers(results: Sequence[AnswerResult]) -> AnswerScores:
     return AnswerScores(
         question_count=len(results),
         facts=find_interval([not one.facts_missed for one in results if one.has_facts]),
+        first_passage=find_interval(
+            [one.first_is_right for one in results if one.first_is_right is not None]
+        ),
+        answered=called[True],
+        wrongly_answered=called[False],
         wrongly_refused=find_interval([one.refused for one in results if one.answerable]),
         rightly_refused=find_interval([one.refused for one in results if not one.answerable]),
         dangling=find_interval([one.dangling for one in answers]),
@@ -534,6 +546,8 @@ def _ask(
         half=query.half,
         answerable=bool(query.expected),
         kind=reply.kind,
+        level=given.grounding.level.value if given is not None else None,
+        first_is_right=_starts_right(given, query.expected),
         text=reply.text,
         facts_found=found,
         facts_missed=missed,
@@ -551,6 +565,18 @@ def _ask(
         latency_ms=reply.latency_ms,
         error=reply.error,
     )
+
+
+def _starts_right(given: Answer | None, expected: Sequence[ExpectedSection]) -> bool | None:
+    """Return True if the first quoted passage is from an expected section; None if none counts."""
+    if not expected or (given is not None and given.kind is AnswerKind.GENERATED):
+        return None
+    if given is None or not given.passages:
+        return False
+    number = given.passages[0].number
+    source = next(one for one in given.grounding.sources if one.number == number)
+    place = SourcePlace(source.doc_path, source.headings)
+    return any(hits_section(place, one) for one in expected)
 
 
 def _list_notices(given: Answer | None) -> tuple[str, ...]:

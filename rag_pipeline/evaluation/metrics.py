@@ -172,6 +172,19 @@ class Section(Protocol):
         """The section's heading; the document's title for the text before the first heading."""
 
 
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """The place of a source of an answer: its document, and the title and headings above it."""
+
+    doc_path: str
+    heading_breadcrumb: tuple[str, ...]
+
+    @property
+    def section_heading(self) -> str:
+        """The nearest heading above the source."""
+        return self.heading_breadcrumb[-1]
+
+
 def hits_section(place: Place, expected: Section) -> bool:
     """Return True if a chunk belongs to an expected section or to one of its subsections.
 

@@ -326,6 +326,9 @@ class AnswerResult(_Outcome):
     Attributes:
         answerable: True if the book answers the question.
         kind: `generated`, `extracted` or `refused`; None if the system failed.
+        level: `answered`, `closest_passages` or `not_covered`; None if the system failed.
+        first_is_right: True if the first quoted passage comes from an expected section. None for an
+            unanswerable question and for an answer that a model wrote.
         text: The complete text of the answer, with citations such as `[1]`.
         facts_found: Expressions of the question's facts that the text matches. Empty in a refusal.
         facts_missed: The other expressions of the question's facts.
@@ -349,6 +352,8 @@ class AnswerResult(_Outcome):
     half: str
     answerable: bool
     kind: str | None
+    level: str | None = None
+    first_is_right: bool | None = None
     text: str = ""
     facts_found: tuple[str, ...] = ()
     facts_missed: tuple[str, ...] = ()
@@ -433,6 +438,10 @@ class AnswerScores:
     Attributes:
         question_count: Number of questions in the group.
         facts: Share of questions with facts whose answer contains all of them.
+        first_passage: Share of answerable questions whose first quoted passage comes from an
+            expected section.
+        answered: Share of answerable questions at the level `answered`.
+        wrongly_answered: Share of unanswerable questions at the level `answered`.
         wrongly_refused: Share of answerable questions that were refused.
         rightly_refused: Share of unanswerable questions that were refused.
         dangling: Share of answers whose first word refers to a text that the reader does not see.
@@ -444,6 +453,9 @@ class AnswerScores:
 
     question_count: int
     facts: Interval | None
+    first_passage: Interval | None
+    answered: Interval | None
+    wrongly_answered: Interval | None
     wrongly_refused: Interval | None
     rightly_refused: Interval | None
     dangling: Interval | None

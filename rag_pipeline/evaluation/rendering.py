@@ -423,6 +423,9 @@ def describe_answers(report: AnswersReport, retrieval: Latency) -> Section:
         for name, scores in groups.items()
         for measure, share in {
             "facts contained": scores.facts,
+            "first passage from a right section": scores.first_passage,
+            "answered": scores.answered,
+            "answered, no answer in the book": scores.wrongly_answered,
             "refused although answerable": scores.wrongly_refused,
             "refused, no answer in the book": scores.rightly_refused,
             "dangling start": scores.dangling,

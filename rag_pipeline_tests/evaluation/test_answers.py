@@ -94,6 +94,14 @@ def test_answers_without_a_model_are_recorded_and_scored() -> None:
     assert (wrongly.kind, wrongly.facts_missed) == ("refused", ("book",))
     assert "book" in wrongly.text
     assert (far.answerable, far.refused, far.sections, far.dangling) == (False, True, (), False)
+    assert [one.level for one in report.questions] == ["answered"] * 2 + ["not_covered"] * 2
+    assert [one.first_is_right for one in report.questions] == [True, True, False, None]
+    overall = report.overall
+    assert overall.first_passage == overall.answered
+    assert overall.answered is not None
+    assert overall.wrongly_answered is not None
+    assert (overall.answered.mean, overall.answered.count) == (pytest.approx(2 / 3), 3)
+    assert (overall.wrongly_answered.mean, overall.wrongly_answered.count) == (0.0, 1)
     assert report.model is None
     assert report.overall.facts is not None
     assert (report.overall.facts.mean, report.overall.facts.count) == (0.0, 2)
@@ -121,7 +129,7 @@ def test_answers_of_a_model_have_no_passages_and_name_the_model() -> None:
     report = run(ScriptedModel([written]))
     balance = report.questions[0]
     assert (balance.kind, balance.dangling, balance.passage_count) == ("generated", True, 0)
-    assert balance.sentence_count == 2
+    assert (balance.sentence_count, balance.first_is_right) == (2, None)
     assert balance.unsupported == ("It needs 17 tubes of glue and a gyroscope.",)
     assert balance.sections == ("Balance > Capture point",)
     assert report.model == "scripted"
