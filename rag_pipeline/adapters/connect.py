@@ -98,7 +98,7 @@ def connect_embedder(settings: Settings, catalog: CollectionCatalog | None = Non
     key_setting, url_setting = f"{provider}_api_key", f"{provider}_base_url"
     key = read_key(key_setting.upper(), getattr(settings, key_setting))
     base_url = read_url(url_setting.upper(), getattr(settings, url_setting))
-    from rag_pipeline.adapters.embedders.provider import TextForm
+    from rag_pipeline.adapters.embedders.service import TextForm
 
     module = import_module(f"rag_pipeline.adapters.embedders.{provider}")
     build: type[ServiceEmbedder] = module.EMBEDDER

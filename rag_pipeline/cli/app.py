@@ -17,7 +17,6 @@ from rag_pipeline.cli import (
     evaluating,
     ingesting,
     initializing,
-    publishing,
     serving,
 )
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
@@ -38,7 +37,6 @@ for group in (
     ingesting.commands,
     asking.commands,
     serving.commands,
-    publishing.commands,
     evaluating.commands,
 ):
     app.add_typer(group)

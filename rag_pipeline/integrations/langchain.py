@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import MissingDependencyError
-from rag_pipeline.integrations.metadata import describe_passage
+from rag_pipeline.integrations import describe_passage
 from rag_pipeline.retrieval import Query, QueryFilters, Retriever
 
 try:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
-from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import (
     BatchAnswer,
+    Provider,
     ServiceEmbedder,
     is_too_large,
 )

@@ -17,9 +17,9 @@ from rag_pipeline.adapters.chat_model import (
     read_reason,
     translate_error,
 )
-from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import (
     BatchAnswer,
+    Provider,
     ServiceEmbedder,
     is_too_large,
 )

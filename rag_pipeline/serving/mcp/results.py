@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from pydantic import BaseModel, Field
 
+from rag_pipeline.answering.models import AnswerKind, Level
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.text.terms import count_tokens
 
@@ -133,8 +134,8 @@ class TextbookAnswer(BaseModel):
     """An answer from the book, or a refusal."""
 
     text: str
-    kind: str = Field(description="generated, extracted, refused or reply.")
-    level: str = Field(description="answered, closest_passages or not_covered.")
+    kind: str = Field(description=", ".join(AnswerKind))
+    level: str = Field(description=", ".join(Level))
     sources: list[CitedSource] = Field(description="Cited sections; of a refusal, related ones.")
     notices: list[str]
     figures: list[ShownFigure] = Field(description="Figures beside the quoted passages.")

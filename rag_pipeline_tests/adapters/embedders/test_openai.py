@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rag_pipeline.adapters.embedders.openai import OPENAI, OpenAIEmbedder
-from rag_pipeline.adapters.embedders.provider import TextForm
+from rag_pipeline.adapters.embedders.service import TextForm
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingDimensionError,
