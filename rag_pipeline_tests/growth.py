@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ROUNDS: Final = 3  # other work may slow any round, so the fastest of them counts
+_LONGEST_S: Final = 0.1  # long enough to measure
 
 
 def assert_linear(work: Callable[[int], object], size: int) -> None:
@@ -18,9 +19,10 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
 
     Args:
         work: A function that works on an input of the given size.
-        size: The smaller size. It should take some hundredths of a second.
+        size: The smaller size. It is halved until it takes less than a tenth of a second.
     """
-    work(size)  # the first call also loads modules
+    while _measure(work, size) > _LONGEST_S:  # the first call also loads modules
+        size //= 2
     small = max(min(_measure(work, size) for _ in range(_ROUNDS)), 1e-3)
     large: list[float] = []
     while not large or (min(large) >= 10 * small and len(large) < _ROUNDS):

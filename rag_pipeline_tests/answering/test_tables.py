@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rag_pipeline.answering.tables import (
@@ -13,6 +16,11 @@ from rag_pipeline.answering.tables import (
 )
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline_tests.growth import assert_linear
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.models import TextBlock
 
 _PARTS = ["pump", "valve", "hose", "seal", "filter"]
 _VALUES = ["pressure", "diameter", "length", "weight", "age", "price"]
@@ -88,9 +96,12 @@ def test_the_blocks_of_the_cut_text_are_at_their_places() -> None:
 
 
 def test_cutting_takes_linear_time() -> None:
-    texts = {count: _make_table(count) for count in (1_000, 4_000)}
-    blocks = {count: find_blocks(text) for count, text in texts.items()}
-    assert_linear(lambda count: cut_tables(texts[count], blocks[count], "seal limits"), 1_000)
+    @cache
+    def make(count: int) -> tuple[str, Sequence[TextBlock]]:
+        text = _make_table(count)
+        return text, find_blocks(text)
+
+    assert_linear(lambda count: cut_tables(*make(count), "seal limits"), 1_000)
 
 
 def test_a_comparison_of_two_columns_shows_the_rows_that_differ() -> None:
