@@ -1,4 +1,4 @@
-"""The number of processes that run tests, the profiles of Hypothesis, and an empty history.
+"""What all tests share: Hypothesis, temporary files, processes that run tests, Dagster's databases.
 
 The environment variable HYPOTHESIS_PROFILE chooses the profile.
 
@@ -17,6 +17,8 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 _DAGSTER_SETTINGS = Path(__file__).parents[1] / "dagster.yaml"
+_MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder in it that only its user may read
+_MEMORY_BYTES = 4 * 2**30  # a test needs up to some hundred MB, which it gives back at its end
 _SLOW_INPUT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile(
@@ -31,6 +33,20 @@ settings.register_profile(
     "nightly", max_examples=10_000, deadline=None, suppress_health_check=_SLOW_INPUT
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure() -> None:
+    """Keep temporary files in memory if there is room, because stores wait for their disk.
+
+    `PYTEST_DEBUG_TEMPROOT` names another folder.
+    """
+    chosen = "PYTEST_DEBUG_TEMPROOT"
+    if chosen in os.environ or not os.access(_MEMORY, os.W_OK):
+        return
+    mount = os.statvfs(_MEMORY)
+    can_execute = not mount.f_flag & os.ST_NOEXEC
+    if can_execute and mount.f_bavail * mount.f_frsize >= _MEMORY_BYTES:
+        os.environ[chosen] = str(_MEMORY)
 
 
 @pytest.hookimpl(optionalhook=True)  # the plugin may be switched off
