@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +21,7 @@ from rag_pipeline_tests.congruence.points import SPACE, make_point
 from rag_pipeline_tests.end_to_end.command import finish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rag_pipeline_tests.end_to_end.command import Command, Outcome
 
@@ -37,6 +37,13 @@ def catalog(tmp_path: Path) -> EdgeCatalog:
         store.upsert([make_point(1)])
     catalog.switch_to(store.collection_id)
     return catalog
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """An empty folder on a disk, because in memory a read fills the holes of a file."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
