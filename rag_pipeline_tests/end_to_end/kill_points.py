@@ -16,6 +16,7 @@ import traceback
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -264,6 +265,12 @@ def _copy_data(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
+def _list_modules_of_ingestion(root: Path) -> list[str]:
+    """Ingest a book and return the names of all modules that are loaded then."""
+    _ingest(make_book(root))
+    return sorted(sys.modules)
+
+
 def choose_last_of_each(names: list[str]) -> list[int]:
     """Return the last moment of each kind. Moments of different documents are of one kind."""
     kinds = {_SUBJECT.sub("", name): at for at, name in enumerate(names)}
@@ -289,6 +296,9 @@ def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
         run(lambda: _ingest(book))
         return dict(run(lambda: describe(book.read_points())))
 
+    for name in run(partial(_list_modules_of_ingestion, root / "first")):
+        with suppress(ImportError):  # a name that a module has chosen for itself
+            import_module(name)  # once for all forks; it takes most of the time of an ingestion
     base = make_book(root / "base")
     old = build(base) if scenario.begun else {}
     prepared = copy_book(base.root, root / "prepared")
