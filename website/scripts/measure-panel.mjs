@@ -69,7 +69,9 @@ async function measureTimes() {
     const measured = await page.evaluate(async (question) => {
       const find = (selector) => document.querySelector(`[data-robotutor="panel"] ${selector}`);
       const until = async (isReached) => {
+        const last = performance.now() + 30_000;
         while (!isReached()) {
+          if (performance.now() > last) throw new Error('The panel does not answer.');
           await new Promise((resolve) => requestAnimationFrame(resolve));
         }
         return performance.now();
@@ -85,7 +87,7 @@ async function measureTimes() {
       await new Promise((resolve) => setTimeout(resolve, 100));
       const asked = performance.now();
       field.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}));
-      const text = await until(() => find('blockquote p, [data-status="done"] p')?.textContent);
+      const text = await until(() => find('blockquote p, :is([data-status="done"], [data-status="refused"]) p')?.textContent);
       return [usable - clicked, text - asked];
     }, questions[number % questions.length]);
     Object.values(times).forEach((found, at) => found.push(measured[at]));

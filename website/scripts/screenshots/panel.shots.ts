@@ -25,7 +25,7 @@ test('empty', async () => {
 });
 
 test('generated answer', async () => {
-  await setScript(findModel(), {pieces: ANSWER});
+  await setScript(findModel(), {pieces: ANSWER, quotes: false});
   const {page, panel} = await openBook({book: findWriting().book, context: WINDOW});
   await panel.open();
   await panel.ask(QUESTION);
@@ -57,7 +57,7 @@ test('selection', async () => {
 });
 
 test('citation', async () => {
-  await setScript(findModel(), {pieces: ANSWER});
+  await setScript(findModel(), {pieces: ANSWER, quotes: false});
   const book = findWriting().book;
   const {page, panel} = await openBook({book, path: 'docs/glossary', context: WINDOW});
   await panel.open();

@@ -6,11 +6,10 @@ import {openBook} from './harness/reader';
 import {findModel, findWriting} from './harness/scripted';
 
 // Sentences of the book, each a paragraph: more than a low window shows at once.
-const SHOWN = 9;
-const SCRIPT = {pieces: SHOWN + 1, held: 4};
+const SCRIPT = {pieces: 11, held: 4};
 const LOW = {viewport: {width: 1280, height: 520}};
 
-/** Asks, and waits until the last sentence before `release` is shown. */
+/** Asks, and waits until almost all that the model writes before `release` is shown. */
 async function askAtLength(panel: Panel): Promise<void> {
   await panel.open();
   await panel.send('What is physical AI?');
@@ -18,8 +17,8 @@ async function askAtLength(panel: Panel): Promise<void> {
   const {prompts} = await readState(findModel());
   const sentences = listSentences(prompts.at(-1) ?? '');
   expect(sentences.length).toBeGreaterThan(SCRIPT.pieces);
-  // A sentence is shown when the next one begins.
-  await panel.waitForText(sentences[SHOWN - 1] ?? '');
+  // The service shows a sentence after it has read a part of what follows.
+  await panel.waitForText(sentences[SCRIPT.pieces - 4] ?? '');
 }
 
 /** Returns how far the end of the conversation is below what the reader sees, in pixels. */
@@ -46,7 +45,7 @@ test('the panel stays where the reader scrolled to, until a jump to the latest',
   await setScript(findModel(), SCRIPT);
   const {page, panel} = await openBook({book: findWriting().book, context: LOW});
   await askAtLength(panel);
-  await panel.turn.hover();
+  await panel.root.getByRole('region', {name: 'Conversation'}).hover();
   await page.mouse.wheel(0, -600);
   await expect.poll(() => readDistance(panel)).toBeGreaterThan(300);
   const before = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
