@@ -7,10 +7,11 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from pydantic import SecretStr
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
+from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.core.vectors import FORMAT_VERSION
 
 if TYPE_CHECKING:
@@ -23,6 +24,39 @@ if TYPE_CHECKING:
 
 
 REPORT_VERSION: Final = 1
+
+_Record = TypeVar("_Record")
+
+
+def read_record(
+    path: Path, adapter: TypeAdapter[_Record], version: int, fix: str, field: str = "report_version"
+) -> _Record:
+    """Read a record from its JSON file.
+
+    Args:
+        path: The file.
+        adapter: Checks the content.
+        version: The format version that the file must have.
+        fix: Advice of the error message.
+        field: Name of the field with the format version.
+
+    Raises:
+        EvaluationFileError: The file is missing, damaged or has another format version.
+    """
+    try:
+        record = adapter.validate_json(path.read_bytes())
+    except OSError as error:
+        raise EvaluationFileError(path, f"cannot be read ({error.strerror})", fix) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise EvaluationFileError(path, f"{place}: {first['msg']}", fix) from error
+    found = getattr(record, field)
+    if found != version:
+        problem = f"the file has format version {found}, not {version}"
+        raise EvaluationFileError(path, problem, fix)
+    return record
+
 
 Scores: TypeAlias = dict[str, dict[str, float]]
 """The values of one question, 0 to 1, by level (document, section, token) and measure."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, SUCCESS
 from rag_pipeline.evaluation.pages import Table, shorten, to_markdown
+from rag_pipeline.evaluation.records import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,16 +145,7 @@ def load_review(path: Path) -> BookReview:
         EvaluationFileError: The file is missing, damaged or has another format version.
     """
     fix = "Write it with `rag-pipeline review --write`"
-    try:
-        review = _REVIEW.validate_json(path.read_bytes())
-    except OSError as error:
-        raise EvaluationFileError(path, f"cannot be read ({error.strerror})", fix) from error
-    except ValidationError as error:
-        raise EvaluationFileError(path, "is not a review of a book", fix) from error
-    if review.review_version != REVIEW_VERSION:
-        problem = f"the file has format version {review.review_version}, not {REVIEW_VERSION}"
-        raise EvaluationFileError(path, problem, fix)
-    return review
+    return read_record(path, _REVIEW, REVIEW_VERSION, fix, field="review_version")
 
 
 def render_review(now: BookReview, before: BookReview | None = None) -> str:
