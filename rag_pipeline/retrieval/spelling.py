@@ -36,6 +36,10 @@ _SAFE_LETTERS: Final = 3  # if a word has two slips, its beginning is right
 _READ: Final = 10  # chunks in which a word is looked for
 _LEAST_STOP_WORD: Final = 3  # letters; two exchanged letters are often an abbreviation
 _VOWELS: Final = "aeiouy"
+_SPELLED_SYMBOLS: Final = tuple(
+    (re.compile(rf"\b([A-Za-z])[ -]{spelled}\b", re.IGNORECASE), symbol)
+    for spelled, symbol in (("star", "*"), ("plus[ -]plus", "++"), ("sharp", "#"))
+)
 
 
 def correct_queries(
@@ -44,7 +48,7 @@ def correct_queries(
     load_everyday_words: Callable[[], AbstractSet[str]] | None,
     read: Callable[[Callable[[VectorIndex], list[str | None]]], list[str | None]],
 ) -> dict[int, Query]:
-    """Return queries whose misspelled words are corrected, by the position of their result.
+    """Return queries with corrected words and written symbols, by the position of their result.
 
     The store is read only if a word may be misspelled.
 
@@ -60,18 +64,36 @@ def correct_queries(
         () if one.query.exact_words else find_misspelled(one.evidence, load_everyday_words)
         for one in results
     ]
-    if not any(words):
-        return {}
     asked = [
-        (result.query.question, own, result.evidence.corpus if result.evidence else ALL_POINTS)
+        (
+            result.query.question
+            if result.query.exact_words
+            else write_symbols(result.query.question),
+            own,
+            result.evidence.corpus if result.evidence else ALL_POINTS,
+        )
         for result, own in zip(results, words, strict=True)
     ]
-    corrected = read(lambda index: [correct_question(index, encoder, *entry) for entry in asked])
+    corrected: Sequence[str | None] = [None] * len(asked)
+    if any(words):
+        corrected = read(lambda index: [correct_question(index, encoder, *one) for one in asked])
     return {
-        at: replace(results[at].query, question=question)
-        for at, question in enumerate(corrected)
-        if question is not None
+        at: replace(result.query, question=question)
+        for at, (result, found, (written, *_)) in enumerate(
+            zip(results, corrected, asked, strict=True)
+        )
+        if (question := found or written) != result.query.question
     }
+
+
+def write_symbols(question: str) -> str:
+    """Return a question in which the spelled symbols of names are signs, as in `A*` and `C++`.
+
+    The result is only tried: `A star` may be a star.
+    """
+    for name, symbol in _SPELLED_SYMBOLS:
+        question = name.sub(rf"\1{symbol}", question)
+    return question
 
 
 def find_misspelled(
@@ -156,10 +178,15 @@ def choose_result(asked: RetrievalResult, corrected: RetrievalResult | None) -> 
     """Return the better of the results for a question as asked and as corrected.
 
     The corrected question is better if its gain in the share of its words that the book knows is
-    larger than its loss in similarity to the best passage. Its result then has the query as asked,
-    and the corrected question as `search_question`.
+    larger than its loss in similarity to the best passage. A correction to a word that the book
+    lacks is not taken. The better result then has the query as asked, and the corrected question
+    as `search_question`.
     """
     if corrected is None or _rate(corrected) <= _rate(asked):
+        return asked
+    before = {entry.term for entry in asked.evidence.terms} if asked.evidence else set()
+    terms = corrected.evidence.terms if corrected.evidence else ()
+    if any(not entry.known and entry.term not in before for entry in terms):
         return asked
     return replace(corrected, query=asked.query, search_question=corrected.query.question.strip())
 

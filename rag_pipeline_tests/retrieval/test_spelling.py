@@ -14,7 +14,12 @@ from rag_pipeline.retrieval import Evidence, Query, RetrieverOptions
 from rag_pipeline.retrieval import retriever as retriever_module
 from rag_pipeline.retrieval.models import TermWeight
 from rag_pipeline.retrieval.retriever import Retriever
-from rag_pipeline.retrieval.spelling import correct_question, find_misspelled
+from rag_pipeline.retrieval.spelling import (
+    correct_queries,
+    correct_question,
+    find_misspelled,
+    write_symbols,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -197,3 +202,27 @@ def test_the_result_as_asked_is_kept_if_the_correction_fails(
     assert asked.search_question is not None
     assert kept.search_question is None
     assert kept.chunks
+
+
+@pytest.mark.parametrize(
+    ("question", "written"),
+    [
+        ("Is Dijkstra slower than A star?", "Is Dijkstra slower than A*?"),
+        ("a node in c plus plus", "a node in c++"),
+        ("events in C sharp", "events in C#"),
+        ("the star of the show", "the star of the show"),
+    ],
+)
+def test_a_spelled_symbol_of_a_name_is_written_as_a_sign(question: str, written: str) -> None:
+    assert write_symbols(question) == written
+
+
+def test_a_written_symbol_is_searched_but_not_taken_if_the_book_lacks_it(
+    retriever: Retriever,
+) -> None:
+    found = retriever.retrieve(Query("Is a soft gripper slower than a star?"))
+    tried = correct_queries([found], Bm25Encoder(), load_everyday_words, retriever.read)
+    assert [query.question for query in tried.values()] == ["Is a soft gripper slower than a*?"]
+    assert found.search_question is None
+    exact = retriever.retrieve(Query("a star", exact_words=True))
+    assert correct_queries([exact], Bm25Encoder(), load_everyday_words, retriever.read) == {}
