@@ -309,11 +309,6 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     if asked is None:
         return False
     terms = frozenset(extract_terms(question))
-
-    def is_stated(fact: str) -> bool:
-        own = find_distinct_terms(fact)
-        return bool(own) and own <= terms
-
     sentences = (
         chunk.text[start:end]
         for chunk in chunks[:EVIDENCE_DEPTH]
@@ -321,7 +316,7 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     )
     return not any(
         (found := asked.answer.search(sentence))
-        and not is_stated(found.group())
+        and not find_distinct_terms(found.group()) <= terms
         and (
             asked.beside.search(sentence) if asked.beside else terms & find_distinct_terms(sentence)
         )

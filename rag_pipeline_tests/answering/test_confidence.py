@@ -81,7 +81,6 @@ def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool
         ("When should I use a service?", "Use a service for short requests.", False),
         ("How much does a lidar cost?", "A lidar measures distances with 16 beams.", True),
         ("How much does a lidar cost?", "A lidar costs about $900.", False),
-        ("How much does a lidar cost?", "You can rent a lidar for $ 5.50 a month.", False),
         ("How much does a camera topic cost in bandwidth?", "A camera takes 27 MB/s.", False),
     ],
 )

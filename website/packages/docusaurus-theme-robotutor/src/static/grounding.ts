@@ -184,8 +184,7 @@ function lacksAskedFact(
     return sentences.some(([start, end]) => {
       const sentence = text.slice(start, end);
       const fact = new RegExp(...answer).exec(sentence)?.[0];
-      const own = fact === undefined ? [] : terms.readTerms(fact);
-      if (fact === undefined || (own.length > 0 && own.every((term) => wanted.has(term)))) {
+      if (fact === undefined || terms.readTerms(fact).every((term) => wanted.has(term))) {
         return false;
       }
       return beside
