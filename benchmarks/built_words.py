@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.text.terms import UNSPACED
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
@@ -40,7 +41,8 @@ _ADDED: Final = re.compile(
 
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template", "svg", "button", "select"))
 _INLINE: Final = frozenset(("span", "b", "i", "em", "strong", "a", "code", "mark"))
-_WORD: Final = re.compile(r"[^\W_]+")
+_WORD: Final = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})[^\W_])+")
+"""A word. A letter of a script without spaces is a word of its own, because markup is no space."""
 
 
 class _Article(HTMLParser):

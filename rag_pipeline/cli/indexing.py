@@ -38,8 +38,7 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     last run also removes the deleted documents.
     """
     from rag_pipeline.ingestion.context import IngestionRequest
-    from rag_pipeline.ingestion.finishing import find_ledger
-    from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.planning import find_ledger, scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.ingestion.site.detection import check_sources
     from rag_pipeline.ingestion.upkeep.changes import list_changes

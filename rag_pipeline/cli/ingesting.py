@@ -77,7 +77,7 @@ def ingest(
         return
     report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
-        from rag_pipeline.ingestion.upkeep.stats import prune_embeddings
+        from rag_pipeline.ingestion.upkeep.repair import prune_embeddings
 
         report.warnings.append(
             f"{prune_embeddings(context)} unused embeddings deleted from the cache"
@@ -144,7 +144,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the current collection contains and which model it was built with."""
     from rag_pipeline.cli.terminal import show_fields, tell_running_ingestion
-    from rag_pipeline.ingestion.upkeep.stats import read_stats
+    from rag_pipeline.ingestion.upkeep.repair import read_stats
 
     settings = load_index(docs_dir)
     tell_running_ingestion(settings)

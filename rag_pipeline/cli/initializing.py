@@ -241,7 +241,7 @@ def _ask(path: Path) -> None:
 def _show_values(found: DetectedSite) -> list[str]:
     """Format each value with its source, in columns."""
     from rag_pipeline.core.settings.rules import OPEN
-    from rag_pipeline.ingestion.site.config_values import Origin
+    from rag_pipeline.ingestion.site.literals import Origin
 
     origins = {Origin.READ: "read", Origin.DEFAULT: "Docusaurus's default"}
     rows = []

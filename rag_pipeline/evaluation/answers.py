@@ -37,8 +37,7 @@ from rag_pipeline.evaluation.records import (
 )
 from rag_pipeline.evaluation.report import name_error
 from rag_pipeline.evaluation.suggestions import QUIZZES
-from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
-from rag_pipeline.ingestion.markdown.spans import read_span
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks, read_span
 from rag_pipeline.retrieval import Mode, Query
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from rag_pipeline.core.text.sentences import (
     split_sentences,
 )
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.ingestion.markdown.source import count_bytes
-from rag_pipeline.ingestion.markdown.spans import (
+from rag_pipeline.ingestion.markdown.blocks import (
     cut_text,
     find_removed,
     find_span_blocks,
     read_span,
 )
+from rag_pipeline.ingestion.markdown.source import count_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -150,7 +149,7 @@ class IngestionReport:
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the report as a JSON object, with seconds rounded to three decimals."""
-        record = dataclasses.asdict(self)
+        record = asdict(self)
         record["duration_s"] = round(self.duration_s, 3)
         record["cost_usd"] = round(self.cost_usd, 6)
         record["stage_seconds"] = {
@@ -206,29 +205,15 @@ def chunk_folder(
 
 def document_record(document: Document) -> dict[str, JsonValue]:
     """Return the metadata and headings of a document, without its text, as a JSON object."""
-    return {
-        "doc_path": document.doc_path,
-        "title": document.title,
-        "description": document.description,
-        "tags": list(document.tags),
-        "learning_objectives": list(document.learning_objectives),
-        "sidebar_label": document.sidebar_label,
-        "sidebar_position": document.sidebar_position,
-        "content_type": document.content_type.value,
-        "module": document.module,
-        "chapter": document.chapter,
-        "url": document.url,
-        "headings": [
-            {
-                "level": heading.level,
-                "text": heading.text,
-                "anchor": heading.anchor,
-                "line": heading.line,
-            }
-            for heading in document.headings
-        ],
-        **({"edition": asdict(document.edition)} if document.edition != DEFAULT_EDITION else {}),
-    }
+    record = asdict(document)
+    if document.edition == DEFAULT_EDITION:
+        del record["edition"]
+    return record
+
+
+_NOT_PRINTED: Final = {"start_byte", "content_start_byte", "end_byte"}
+_MAY_LACK: Final = {"sources", "tabs", "figures"}
+"""Fields of a chunk that its JSON object leaves out if they are empty."""
 
 
 def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
@@ -237,30 +222,9 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
     Line numbers count from 1 and are inclusive. The offsets of `blocks` refer to the chunk's text.
     """
     return {
-        "chunk_id": chunk.chunk_id,
-        "doc_path": chunk.doc_path,
-        "module": chunk.module,
-        "chapter": chunk.chapter,
-        "title": chunk.title,
-        "section_heading": chunk.section_heading,
-        "heading_breadcrumb": list(chunk.heading_breadcrumb),
-        "heading_level": chunk.heading_level,
-        "anchor": chunk.anchor,
-        "url": chunk.url,
-        "chunk_index": chunk.chunk_index,
-        "content_type": chunk.content_type.value,
-        "tags": list(chunk.tags),
-        "content_hash": chunk.content_hash,
-        "word_count": chunk.word_count,
-        "token_count": chunk.token_count,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "text": chunk.text,
-        "embedding_text": chunk.embedding_text,
-        "blocks": [{**asdict(block), "kind": block.kind.value} for block in chunk.blocks],
-        **({"sources": [asdict(source) for source in chunk.sources]} if chunk.sources else {}),
-        **({"tabs": list(chunk.tabs)} if chunk.tabs else {}),
-        **({"figures": [asdict(figure) for figure in chunk.figures]} if chunk.figures else {}),
+        name: value
+        for name, value in asdict(chunk).items()
+        if name not in _NOT_PRINTED and (value or name not in _MAY_LACK)
     }
 
 

@@ -12,8 +12,14 @@ import dagster as dg
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc, Stage
 from rag_pipeline.core.protocols import LedgerFailure
-from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
-from rag_pipeline.ingestion.planning import Scan, fails_itself, hash_plan, leave_moved, scan_docs
+from rag_pipeline.ingestion.planning import (
+    Scan,
+    fails_itself,
+    hash_plan,
+    leave_moved,
+    refresh_ledger_if_idle,
+    scan_docs,
+)
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs

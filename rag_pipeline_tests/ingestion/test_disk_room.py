@@ -12,7 +12,7 @@ from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
-from rag_pipeline.ingestion import disk_room
+from rag_pipeline.ingestion import run
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline_tests.book import make_book
@@ -27,13 +27,13 @@ def test_an_ingestion_without_room_for_its_documents_ends_before_it_embeds(
     book = make_book(tmp_path)
     free = shutil.disk_usage(tmp_path).free
     size = sum(page.stat().st_size for page in book.docs.rglob("*.md"))
-    monkeypatch.setattr(disk_room, "_WITH_WINDOWS", 2 * free // size)
+    monkeypatch.setattr(run, "_WITH_WINDOWS", 2 * free // size)
     with pytest.raises(StoreError, match=r"MB are free.*3 new documents need about \d+ MB"):
         book.ingest()
     assert book.embedder.passages == []
     monkeypatch.undo()
     book.ingest()
-    monkeypatch.setattr(disk_room, "_WITH_WINDOWS", 2 * free // size)
+    monkeypatch.setattr(run, "_WITH_WINDOWS", 2 * free // size)
     book.write("intro.md", "# Start\n\nA page that the ledger lists needs no room of its own.\n")
     assert book.ingest().docs_processed == 1
 
@@ -45,7 +45,7 @@ def test_the_estimate_is_less_than_an_ingestion_takes(tmp_path: Path) -> None:
     kept = [path for path in files if not re.match(r"state\.sqlite", path.name)]
     taken = sum(path.stat().st_blocks * 512 for path in kept)
     size = sum(page.stat().st_size for page in book.docs.rglob("*.md"))
-    assert disk_room._WITH_WINDOWS * size < taken  # noqa: SLF001  # the constant under test
+    assert run._WITH_WINDOWS * size < taken  # noqa: SLF001  # the constant under test
 
 
 @pytest.mark.nightly
@@ -58,4 +58,4 @@ def test_the_estimate_is_less_than_the_store_and_the_cache_of_the_textbook(tmp_p
     files = [settings.state_dir / "state.sqlite", *(settings.state_dir / "store").rglob("*")]
     taken = sum(path.stat().st_blocks * 512 for path in files if path.is_file())
     size = sum(page.stat().st_size for page in OWN_DOCS_DIR.rglob("*.md"))
-    assert disk_room._WITH_WINDOWS * size < taken  # noqa: SLF001  # the constant under test
+    assert run._WITH_WINDOWS * size < taken  # noqa: SLF001  # the constant under test

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.ingestion.finishing import refresh_ledger, refresh_ledger_if_idle
-from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.ingestion.planning import refresh_ledger, refresh_ledger_if_idle, scan_docs
 from rag_pipeline_tests.book import Book, make_book
 from rag_pipeline_tests.ingestion.records import make_discovered, make_entry
 

@@ -24,7 +24,7 @@ from rag_pipeline.core.models import (
 )
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.markdown.spans import cut_text, read_span
+from rag_pipeline.ingestion.markdown.blocks import cut_text, read_span
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
 from rag_pipeline_tests.properties.text_blocks import check_text_blocks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.ingestion.site.config_values import Origin
+from rag_pipeline.ingestion.site.literals import Origin
 from rag_pipeline_tests.ingestion.site.test_detection import detect, read, write_site
 from rag_pipeline_tests.site.conftest import ROOT, WEBSITE
 

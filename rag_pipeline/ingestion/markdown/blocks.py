@@ -5,15 +5,18 @@ A leaf block is a block that contains no other block.
 
 from __future__ import annotations
 
+import bisect
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from markdown_it.rules_core import StateCore
 
-from rag_pipeline.core.models import TextBlock, TextBlockKind
+from rag_pipeline.core.models import Container, TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.code import MDX_CODE_FENCE, find_mdx_fences
+from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, split_raw_headings
 from rag_pipeline.ingestion.markdown.constructs.math import is_displayed_formula
 from rag_pipeline.ingestion.markdown.constructs.text import (
@@ -21,11 +24,6 @@ from rag_pipeline.ingestion.markdown.constructs.text import (
     MARKER,
     PARAGRAPH,
     find_footnotes,
-)
-from rag_pipeline.ingestion.markdown.containers import (
-    CONTAINER_TOKENS,
-    find_chains,
-    read_containers,
 )
 from rag_pipeline.ingestion.markdown.registry import CONSTRUCT_OF_TOKEN, build_parser
 from rag_pipeline.ingestion.markdown.tags import SCANNER, Scanner
@@ -35,8 +33,130 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-    from rag_pipeline.core.models import Container
-    from rag_pipeline.ingestion.markdown.containers import ContainerLines
+    from rag_pipeline.core.models import Block, ParsedDoc
+
+
+_KIND_OF_TOKEN: Final = {
+    "bullet_list_open": TextBlockKind.LIST,
+    "ordered_list_open": TextBlockKind.LIST,
+    "list_item_open": TextBlockKind.LIST_ITEM,
+    "blockquote_open": TextBlockKind.QUOTE,
+    DIRECTIVE.name: TextBlockKind.ADMONITION,
+}
+_CLOSING: Final = frozenset(
+    name.replace("_open", "_close") for name in _KIND_OF_TOKEN if name.endswith("_open")
+)
+CONTAINER_TOKENS: Final = frozenset(_KIND_OF_TOKEN) | _CLOSING
+"""The types of tokens that open or close a container."""
+
+_MOST_NESTED: Final = 80  # containers; an admonition that is nested deeper is not listed
+
+
+@dataclass(slots=True)
+class ContainerLines:
+    """The lines of one container: a list, a list item, a quote or an admonition.
+
+    Attributes:
+        start: Index of the first line, 0-based.
+        end: Index of the line after the last line.
+        chain: Number and kind of each container around this one, the outermost first, and of this
+            container as the last entry. A number is unique within the text.
+        colons: Number of colons in the opening mark of an admonition. Meaningless for others.
+    """
+
+    start: int
+    end: int
+    chain: tuple[Container, ...]
+    colons: int
+
+    @property
+    def is_admonition(self) -> bool:
+        """True if the container is an admonition, which `:::` lines open and close."""
+        return self.chain[-1].kind is TextBlockKind.ADMONITION
+
+
+def read_containers(
+    tokens: Sequence[Token], first_line: int, last_line: int
+) -> list[ContainerLines]:
+    """Find the lists, list items, quotes and admonitions in the tokens of a Markdown parser.
+
+    Args:
+        tokens: All block tokens of a text.
+        first_line: Index of the source line that the parser counts as line 0.
+        last_line: Index of the line after the last line of the source.
+
+    Returns:
+        Containers in the order of their first lines, each before the containers inside it. An
+        admonition ends with its closing `:::` line. An admonition that is never closed ends with
+        the container around it, or with the text.
+    """
+    found: list[ContainerLines] = []
+    opened: list[ContainerLines] = []
+    for token in tokens:
+        if token.type in _CLOSING:
+            while opened.pop().is_admonition:
+                pass
+        kind = _KIND_OF_TOKEN.get(token.type)
+        if kind is None or token.map is None:
+            continue
+        start, end = token.map[0] + first_line, token.map[1] + first_line
+        if kind is TextBlockKind.ADMONITION:
+            if token.nesting < 0:
+                _close_admonition(opened, start, len(token.markup))
+            if token.nesting <= 0 or len(opened) >= _MOST_NESTED:
+                continue
+            end = opened[-1].end if opened else last_line
+        around = opened[-1].chain if opened else ()
+        chain = (*around, Container(len(found), kind))
+        opened.append(ContainerLines(start, end, chain, len(token.markup)))
+        found.append(opened[-1])
+    return found
+
+
+def _close_admonition(opened: list[ContainerLines], line: int, colons: int) -> None:
+    """Close the outermost open admonition that a closing mark of `colons` colons can close.
+
+    As in Docusaurus, the closing mark needs at least as many colons as the opening mark. A mark
+    with fewer colons than every open admonition closes nothing. Admonitions inside the closed one
+    end before the line of the mark. The function sets the end lines and removes the closed
+    admonitions from `opened`. Admonitions around the innermost list or quote stay open.
+    """
+    first = len(opened)
+    while first and opened[first - 1].is_admonition:
+        first -= 1
+    closed = next((n for n in range(first, len(opened)) if opened[n].colons <= colons), None)
+    if closed is None:
+        return
+    for admonition in opened[closed:]:
+        admonition.end = line
+    opened[closed].end = line + 1
+    del opened[closed:]
+
+
+def find_chains(
+    containers: Sequence[ContainerLines], lines: Iterable[int]
+) -> list[tuple[Container, ...]]:
+    """Return the containers around each of the given lines.
+
+    Args:
+        containers: Containers of the text, as `read_containers` returns them.
+        lines: Indexes of lines in ascending order.
+
+    Returns:
+        For each line the containers around it, the outermost first, each with its number (unique
+        within the text) and kind. Empty for a line outside all containers.
+    """
+    chains: list[tuple[Container, ...]] = []
+    chain: tuple[Container, ...] = ()
+    following = 0
+    for line in lines:
+        while following < len(containers) and containers[following].start <= line:
+            chain = containers[following].chain
+            following += 1
+        while chain and containers[chain[-1].number].end <= line:
+            chain = chain[:-1]
+        chains.append(chain)
+    return chains
 
 
 _MARKER_LINE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[\s>]*)*")
@@ -242,3 +362,129 @@ def nest_blocks(pieces: Iterable[Piece]) -> tuple[TextBlock, ...]:
         if kind is not None:
             found.append(TextBlock(kind, start, end, first, last, links))
     return tuple(found)
+
+
+def cut_text(block: Block, start: int, end: int) -> str:
+    """Return the cleaned text of the part of a block between two source offsets.
+
+    Neither offset may be inside characters that cleaning removes or replaces. If cleaning replaced
+    characters directly after `start` or directly before `end`, the part includes their replacement.
+
+    Args:
+        block: The block to cut.
+        start: Offset of the part's first character in the source.
+        end: Offset after the part's last character in the source.
+    """
+    if start <= block.start and end >= block.end:
+        return block.text
+    first = min(bisect.bisect_left(block.runs, start, key=lambda run: run[1]), len(block.runs) - 1)
+    last = max(bisect.bisect_right(block.runs, end, key=lambda run: run[0]) - 1, 0)
+    run_start, _, text_start = block.runs[first]
+    text_start += max(start - run_start, 0)
+    run_start, run_end, text_end = block.runs[last]
+    return block.text[text_start : text_end + min(end, run_end) - run_start]
+
+
+def find_removed(block: Block, position: int) -> tuple[int, int] | None:
+    """Return the range of removed or replaced source characters around an offset.
+
+    Returns:
+        Start and end offset of the characters that cleaning removed or replaced, if `position` is
+        strictly inside them. None if no removed characters surround `position`.
+    """
+    following = bisect.bisect_left(block.runs, position, key=lambda run: run[0])
+    if not 0 < following < len(block.runs):
+        return None
+    start, end = block.runs[following - 1][1], block.runs[following][0]
+    return (start, end) if start < position < end else None
+
+
+def read_span(parsed: ParsedDoc, start: int, end: int) -> str:
+    """Return the cleaned text of a part of a document, for reading and embedding.
+
+    Args:
+        parsed: The parsed document.
+        start: Offset of the part's first character in the source.
+        end: Offset after the part's last character in the source.
+
+    Returns:
+        The text of all blocks in the part. Blank lines at the start and end are removed, and so is
+        the indentation that all lines share.
+    """
+    return _trim("".join(gap + text for _, gap, text in _read_parts(parsed, start, end)))
+
+
+def find_span_blocks(parsed: ParsedDoc, start: int, end: int, text: str) -> tuple[TextBlock, ...]:
+    """Find the blocks, such as paragraphs and lists, in the cleaned text of a part of a document.
+
+    Args:
+        parsed: The parsed document.
+        start: Offset of the part's first character in the source.
+        end: Offset after the part's last character in the source.
+        text: The text that `read_span` returns for the same document and offsets.
+
+    Returns:
+        Blocks with offsets in `text` and lines of the source. A container comes before the blocks
+        inside it.
+    """
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    pieces: list[Piece] = []
+    line = 0
+    for block, gap, part in _read_parts(parsed, start, end):
+        blank_before = part[: len(part) - len(part.lstrip())].count("\n")
+        line += len(gap) if pieces else -blank_before
+        last = line + part.rstrip().count("\n")
+        piece_end = min(starts[last + 1] - 1, len(text))
+        kind = choose_kind(block.text_kind, part, block.containers)
+        lines = _find_lines(parsed.source, block, start, end)
+        links = start <= block.start and begins_with_link(parsed.source, block.start)
+        place = (starts[line + blank_before], piece_end, *lines, links)
+        pieces.append((kind, block.containers, *place))
+        line += part.count("\n")
+    return nest_blocks(pieces)
+
+
+def _find_lines(source: str, block: Block, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last source line of the part of a block between two offsets.
+
+    Blank lines at the start and end of the part do not count.
+    """
+    low, high = max(start, block.start), min(end, block.end)
+    part = source[low:high]
+    before = source.count("\n", block.start, high - len(part.lstrip()))
+    return block.start_line + before, block.start_line + before + part.strip().count("\n")
+
+
+def _read_parts(parsed: ParsedDoc, start: int, end: int) -> Iterator[tuple[Block, str, str]]:
+    """Yield the blocks that have text in a part of a document.
+
+    Yields:
+        The block, the line ends that separate it from the block before (none for the first block),
+        and the block's cleaned text within the part.
+    """
+    blocks = parsed.blocks
+    at = bisect.bisect_right(blocks, start, key=lambda block: block.end)
+    last_line = 0
+    while at < len(blocks) and blocks[at].start < end:
+        block = blocks[at]
+        at += 1
+        text = cut_text(block, start, end)
+        if not text.strip():
+            continue
+        gap = ("\n" if block.start_line == last_line + 1 else "\n\n") if last_line else ""
+        yield block, gap, text
+        last_line = block.end_line
+
+
+def _trim(text: str) -> str:
+    """Return a text without shared indentation, blank lines at its edges and trailing space."""
+    lines = text.split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    margins = (len(line) - len(line.lstrip(" ")) for line in lines if line.strip())
+    margin = min(margins, default=0)
+    if margin:
+        lines = [line[margin:] if line.strip() else "" for line in lines]
+    return "\n".join(lines).rstrip()

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.models import Block, Container, Figure, Heading
 from rag_pipeline.core.site.docusaurus import HeadingIds
-from rag_pipeline.ingestion.markdown.blocks import read_leaves
+from rag_pipeline.ingestion.markdown.blocks import find_chains, read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
 from rag_pipeline.ingestion.markdown.constructs.html import ESM
 from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, THEMATIC_BREAK
-from rag_pipeline.ingestion.markdown.containers import find_chains
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
 from rag_pipeline.ingestion.markdown.elements import (
     find_around,

@@ -11,7 +11,6 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings.rules import OPEN, OWN_DOCS_DIR, OWN_SITE
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.sources import SourceKind, find_place, find_source
-from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin
 from rag_pipeline.ingestion.site.docusaurus_config import (
     find_config,
     find_loader,
@@ -20,6 +19,7 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
     read_config,
     read_literals,
 )
+from rag_pipeline.ingestion.site.literals import ConfigValue, Origin
 from rag_pipeline.ingestion.site.sources.listing import is_doubt, list_sources
 from rag_pipeline.ingestion.site.sources.plugins import list_plugins
 from rag_pipeline.ingestion.site.sources.versions import DEFAULT_ID

@@ -23,12 +23,15 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.settings.file import list_site_folders
 from rag_pipeline.core.site.files import CONFIG_NAMES, read_site_file
-from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin, get_property, read_value
 from rag_pipeline.ingestion.site.literals import (
+    ConfigValue,
     ModuleSyntaxError,
     ObjectLiteral,
+    Origin,
     as_literal,
+    get_property,
     read_exported_value,
+    read_value,
 )
 from rag_pipeline.ingestion.site.sources.plugins import read_route
 

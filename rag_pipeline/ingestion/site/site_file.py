@@ -10,9 +10,9 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.settings.file import SETTINGS_FILE, SettingsFile, is_own_file
 from rag_pipeline.core.site.addresses import describe_source, place_entries, read_sources
-from rag_pipeline.ingestion.site.config_values import Origin
 from rag_pipeline.ingestion.site.detection import detect_site, name_some
 from rag_pipeline.ingestion.site.docusaurus_config import find_config, read_config
+from rag_pipeline.ingestion.site.literals import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

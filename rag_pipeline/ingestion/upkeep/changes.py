@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.sources import Source, find_source
-from rag_pipeline.ingestion.finishing import find_ledger
+from rag_pipeline.ingestion.planning import find_ledger
 from rag_pipeline.ingestion.site.detection import name_some
 
 if TYPE_CHECKING:

@@ -17,11 +17,16 @@ from rag_pipeline.core.errors import (
     StoreLockedError,
     StoreUnavailableError,
 )
+from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import RunPlanned
-from rag_pipeline.ingestion.finishing import record_site, refresh_ledger_if_idle, sweep_if_idle
-from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.ingestion.planning import (
+    record_site,
+    refresh_ledger_if_idle,
+    scan_docs,
+    sweep_if_idle,
+)
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.upkeep.audit import (
     STRAY,
@@ -39,6 +44,50 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols import LedgerEntry, VectorIndex
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.planning import Scan
+
+
+def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
+    """Return statistics of the current collection as a JSON object.
+
+    It contains the numbers of points, documents and failed documents, the points per content type,
+    the embedding space, and the time at which a document was last indexed (None if none is).
+
+    Raises:
+        CollectionMissingError: Nothing has been ingested yet.
+        StoreUnavailableError: The store is not reachable, or another process has it open.
+    """
+    with closing(context.services.catalog.open_current()) as store:
+        count = store.count()
+        by_type: dict[str, JsonValue] = {
+            kind.value: store.count(PointFilter.any_of(content_type=(kind.value,)))
+            for kind in ContentType
+        }
+        space, collection_id = store.space, store.collection_id
+    ledger = context.services.open_ledger(collection_id)
+    entries = [entry for entry in ledger.entries().values() if entry.sha256]
+    return {
+        "collection_id": collection_id,
+        "point_count": count,
+        "doc_count": len(entries),
+        "failed_doc_count": len(ledger.failures()),
+        "content_types": by_type,
+        "provider": space.model.provider,
+        "model": space.model.model,
+        "dim": space.model.dim,
+        "format_version": space.format_version,
+        "last_indexed_at": max((entry.indexed_at for entry in entries), default=None),
+    }
+
+
+def prune_embeddings(context: IngestionContext) -> int:
+    """Delete cached embeddings that no chunk of the current collection uses.
+
+    Entries of other embedding models are deleted too. Returns the number of deleted entries.
+    """
+    with closing(context.services.catalog.open_current()) as store:
+        points = store.scroll_fields(["embedding_hash"])
+        hashes = (str(payload.get("embedding_hash")) for _, payload in points)
+        return context.services.cache.prune({store.space.model.fingerprint: hashes})
 
 
 def recover_current(context: IngestionContext) -> None:

@@ -17,7 +17,7 @@ import pytest
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.markdown.spans import read_span
+from rag_pipeline.ingestion.markdown.blocks import read_span
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.ingestion.site.config_values import Origin
 from rag_pipeline.ingestion.site.detection import DetectedSite, detect_site
+from rag_pipeline.ingestion.site.literals import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
-from rag_pipeline.ingestion.site.config_values import Origin
 from rag_pipeline.ingestion.site.detection import settle_site
 from rag_pipeline.ingestion.site.docusaurus_config import find_config, read_config
+from rag_pipeline.ingestion.site.literals import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source, SourceKind
-from rag_pipeline.ingestion.site.sources.api_specs import list_api_specs
-from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
+from rag_pipeline.ingestion.site.literals import get_property, take_value
 from rag_pipeline.ingestion.site.sources.plugins import (
+    LEFT_OUT,
+    describe_left_out,
     join_route,
+    list_api_specs,
     list_function_plugins,
     list_plugins,
     list_unknown_plugins,
@@ -33,11 +35,80 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.core.site.addresses import PagePatterns
-    from rag_pipeline.ingestion.site.literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals import Literal, ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
+
+@dataclass(frozen=True, slots=True)
+class Locale:
+    """A locale of a site.
+
+    Attributes:
+        name: Its name, such as `fr`; empty if the site has only one locale.
+        folder: Folder of its translations; None if they are turned off.
+        base_url: Its base URL, relative to that of the site.
+        is_default: True for the default locale.
+    """
+
+    name: str
+    folder: Path | None
+    base_url: str = ""
+    is_default: bool = True
+
+    def find_dir(self, plugin: ContentPlugin, version: str = "") -> Path | None:
+        """Return the folder of the translations of a plugin's files, whether it exists or not.
+
+        `version` is the name of a docs version, and empty for other plugins.
+        """
+        if self.folder is None:
+            return None
+        own = "" if plugin.plugin_id == DEFAULT_ID else f"-{plugin.plugin_id}"
+        folder = self.folder / f"docusaurus-plugin-content-{plugin.kind}{own}"
+        if not version:
+            return folder
+        return folder / (CURRENT if version == CURRENT else f"version-{version}")
+
+
+def list_locales(config: ObjectLiteral, site_dir: Path, guesses: list[str]) -> list[Locale]:
+    """Return the locales of a site, the default one first.
+
+    A clause is added to `guesses` for each value that is a guess.
+
+    Raises:
+        ValueError: They are not known. The message is a clause that says why.
+    """
+
+    def take(name: str, found: Literal) -> Literal:
+        return take_value(name, found, guesses)
+
+    i18n = take("i18n", config.get("i18n"))
+    names = take("i18n.locales", get_property(i18n, "locales"))
+    default = take("i18n.defaultLocale", get_property(i18n, "defaultLocale")) or "en"
+    configs = take("i18n.localeConfigs", get_property(i18n, "localeConfigs"))
+    path = take("i18n.path", get_property(i18n, "path")) or "i18n"
+    listed = names if isinstance(names, list) else []
+    texts = [str(name) for name in (default, *listed)]
+    locales = []
+    for name in dict.fromkeys(texts):
+        own = get_property(configs, name)
+        values = {
+            key: take(f"i18n.localeConfigs.{name}.{key}", get_property(own, key))
+            for key in ("path", "url", "baseUrl", "translate")
+        }
+        folder = site_dir / str(path) / str(values["path"] or name)
+        base_url = "" if name == default else f"{name}/"
+        if isinstance(values["baseUrl"], str):
+            base_url = f"/{values['baseUrl'].strip('/')}/".replace("//", "/")
+        if isinstance(values["url"], str):
+            site_base = str(take("baseUrl", config.get("baseUrl")) or "/").strip("/")
+            inner = base_url if base_url.startswith("/") else f"{site_base}/{base_url}"
+            base_url = f"{values['url'].rstrip('/')}/{inner.lstrip('/')}"
+        translated = None if values["translate"] is False else folder
+        locales.append(Locale(name, translated, base_url, name == default))
+    return locales
+
+
 _GUESS: Final = "A guess:"
-_LEFT_OUT: Final = "Left out:"
 
 
 @dataclass(slots=True)
@@ -118,20 +189,20 @@ def list_sources(
 
 def is_doubt(note: str) -> bool:
     """Return True if a note says that a source may be missing or wrong."""
-    return note.startswith((_GUESS, _LEFT_OUT))
+    return note.startswith((_GUESS, LEFT_OUT))
 
 
 def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Part]:
     """Return the versions of an instance of the docs plugin."""
     name = "docs" if plugin.plugin_id == DEFAULT_ID else plugin.plugin_id
     if plugin.base_route.value is None:
-        notes.append(_describe_left_out(name, plugin.base_route.problem))
+        notes.append(describe_left_out(name, plugin.base_route.problem))
         return []
     docs_dir, guesses = plugin.find_dir(path.parent), list[str]()
     try:
         versions = list_versions(plugin.plugin_id, plugin.options, path.parent, guesses)
     except ValueError as error:
-        notes.append(_describe_left_out(f"versions of {name}", str(error)))
+        notes.append(describe_left_out(f"versions of {name}", str(error)))
         versions = [DocsVersion(CURRENT, "", "", is_last=True)]
     if guesses:
         notes.append(_describe_guess(f"the versions of {name}", "; ".join(guesses)))
@@ -165,7 +236,7 @@ def _list_others(
         if name in taken:
             name = f"{kind}-{name}"
         if plugin.base_route.value is None:
-            notes.append(_describe_left_out(name, plugin.base_route.problem))
+            notes.append(describe_left_out(name, plugin.base_route.problem))
         elif _has_pages(folder, read_page_options(plugin).patterns):
             found.append(_Part(plugin, name, folder, join_route(plugin.base_route, "")))
     return found
@@ -179,7 +250,7 @@ def _choose_locales(
     try:
         default, *others = list_locales(config, site_dir, guesses)
     except ValueError as error:
-        notes.append(_describe_left_out("locales", str(error)))
+        notes.append(describe_left_out("locales", str(error)))
         return [Locale("", None)]
     for locale in (default, *others):
         if locale.folder is not None:
@@ -250,7 +321,7 @@ def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
     """Yield a note about each plugin that may build pages and is a guess or not known."""
     lists = [list_plugins(config, kind) for kind in SourceKind if kind is not SourceKind.API]
     yield from dict.fromkeys(
-        [_describe_left_out(*one) for found in lists for one in found.left_out]
+        [describe_left_out(*one) for found in lists for one in found.left_out]
         + [_describe_guess(*one) for found in lists for one in found.guesses]
     )
     places = list_function_plugins(config)
@@ -272,7 +343,3 @@ def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
 
 def _describe_guess(what: str, why: str) -> str:
     return f"{_GUESS} {what}, because {why}. Environment variables count as not set. Check it."
-
-
-def _describe_left_out(what: str, why: str) -> str:
-    return f"{_LEFT_OUT} {what}, because {why}. Add it to  [[sources]] in rag-pipeline.toml."

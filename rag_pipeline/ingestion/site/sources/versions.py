@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.site.files import find_root, is_inside, read_site_file
-from rag_pipeline.ingestion.site.config_values import get_property, take_value
+from rag_pipeline.ingestion.site.literals import get_property, take_value
 
 if TYPE_CHECKING:
     from pathlib import Path
