@@ -75,7 +75,7 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
     from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # see above
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest  # noqa: PLC0415
-    from rag_pipeline.ingestion.planning import (
+    from rag_pipeline.ingestion.planning import (  # noqa: PLC0415
         scan_docs,
         sweep_if_idle,
     )

@@ -289,7 +289,8 @@ def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:
     if windows.ndim != 2 or windows.shape[0] < 1 or windows.shape[1] != dim:
         return False
     rows = np.vstack([point.vectors.dense[np.newaxis, :], windows])
-    norms = np.linalg.norm(rows, axis=1)
+    with np.errstate(all="ignore"):  # numbers of a damaged store
+        norms = np.linalg.norm(rows, axis=1)
     return bool(np.isfinite(rows).all() and (np.abs(norms - 1.0) <= _UNIT_TOLERANCE).all())
 
 

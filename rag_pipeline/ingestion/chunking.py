@@ -227,15 +227,10 @@ def _keep_bound(
         part = pending.pop()
         estimate = sum(unit.tokens for unit in part)
         is_close = len(part) > 1 and estimate > max_tokens * 0.9
-        if is_close and _count_text(parsed, part) > max_tokens:
+        if is_close and count_tokens(read_span(parsed, part[0].start, part[-1].end)) > max_tokens:
             pending += [part[len(part) // 2 :], part[: len(part) // 2]]
         else:
             yield part
-
-
-def _count_text(parsed: ParsedDoc, units: Sequence[Unit]) -> int:
-    """Return the exact number of tokens in the joined text of consecutive units."""
-    return count_tokens(read_span(parsed, units[0].start, units[-1].end))
 
 
 def _cut_at(unit: Unit, spans: Iterator[tuple[int, int]]) -> Iterator[Unit]:

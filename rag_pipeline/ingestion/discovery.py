@@ -33,7 +33,7 @@ from rag_pipeline.ingestion.partials.splicing import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.sources import Source
@@ -79,12 +79,11 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """Metadata of a file from the previous scan; an unchanged file need not be read again."""
+    """Metadata of an indexed file from the previous scan; an unchanged file is not read again."""
 
     size_bytes: int
     mtime_ns: int
     sha256: str
-    visibility: Visibility = Visibility.LISTED
 
 
 @dataclass(slots=True)
@@ -96,7 +95,6 @@ class _Walk:
     """
 
     known: Mapping[DocId, KnownFile]
-    is_wanted: Callable[[str], bool]
     sources: Sequence[Source] = ()
     source: Source | None = None
     root: Path = Path()
@@ -120,7 +118,6 @@ def discover_docs(
     known: Mapping[DocId, KnownFile] | None = None,
     manifest: Path | None = None,
     sources: Sequence[Source] = (),
-    is_wanted: Callable[[str], bool] | None = None,
     *,
     with_unlisted: bool = False,
 ) -> Discovery:
@@ -135,7 +132,6 @@ def discover_docs(
             with the same size and time is not read; it keeps the known hash.
         manifest: The `rag-manifest.json` of the built site. With it, all files are read.
         sources: The sources of the book; empty if it has only its docs folder.
-        is_wanted: Function that chooses files by path; None chooses all.
         with_unlisted: True if pages with `unlisted: true` are documents too.
 
     Returns:
@@ -147,7 +143,7 @@ def discover_docs(
         ConfigurationError: The manifest is missing or damaged, the folder of a source is missing,
             or a document belongs to two sources.
     """
-    walk = _Walk({} if manifest else known or {}, is_wanted or _want_all, sources)
+    walk = _Walk({} if manifest else known or {}, sources)
     folders = [(source, _choose_folder(docs_dir, source)) for source in sources or (None,)]
     for source, folder in folders:
         walk.source, walk.root = source, find_root(folder)
@@ -156,7 +152,7 @@ def discover_docs(
         walk.pending.append((folder, source.prefix if source else "", frozenset()))
         while walk.pending:
             _read_folder(walk, *walk.pending.pop())
-    if is_wanted is None and not (any(walk.found.values()) or walk.failures):
+    if not (any(walk.found.values()) or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
         problem = f"contains no {suffixes} file that Docusaurus would build"
         raise DocsFolderError(docs_dir, problem)
@@ -194,10 +190,6 @@ def _choose_folder(docs_dir: Path, source: Source | None) -> Path:
     )
 
 
-def _want_all(_: str) -> bool:
-    return True
-
-
 def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) -> None:
     """Add the documents in one folder to the walk, and queue its subfolders.
 
@@ -227,7 +219,7 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
                 is_api = walk.source is not None and walk.source.kind is SourceKind.API
                 if walk.patterns.reads_folder(entry.name) and not is_api:
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
-            elif _may_be_page(walk, doc_path) and walk.is_wanted(doc_path):
+            elif _may_be_page(walk, doc_path):
                 _read_file(walk, entry, doc_path)
         except OSError as error:
             walk.fail(doc_path, DocumentReadError.code, _describe_unread(entry, error))
@@ -282,7 +274,7 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
     )
     mtime_ns = status.st_mtime_ns
     if known is not None and unchanged:
-        digest, visibility = known.sha256, known.visibility
+        digest, visibility = known.sha256, Visibility.LISTED
     else:
         content = read_site_file(path, walk.root)
         if is_category(doc_path) and not has_generated_index(content):

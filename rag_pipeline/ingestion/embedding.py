@@ -19,6 +19,7 @@ from rag_pipeline.core.errors import EmbeddingDimensionError, StoreError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.rules import check_point
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
@@ -426,19 +427,19 @@ def _read_stored(
         text_hashes: Hashes of the texts whose vectors are wanted.
     """
     services = run.context.services
-    collection_id = services.catalog.current_id()
+    model, collection_id = services.embedder.model, services.catalog.current_id()
     if collection_id is None or (run.store and run.store.collection_id == collection_id):
         return {}  # a first build contains only what this run wrote, and this run has it open
     found: dict[str, ChunkVectors] = {}
     try:
         with closing(services.catalog.open(collection_id)) as store:
-            if store.space.model != services.embedder.model:
+            if store.space.model != model:
                 return {}
             points = store.scroll(PointFilter.any_of(doc_path=tuple(doc_ids)))
             ids = [point.point_id for point in points if _read_hash(point) in text_hashes]
             for start in range(0, len(ids), PART_CHUNKS):
                 for point in store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True):
-                    if point.vectors is not None and _are_units(point.vectors):
+                    if point.vectors and check_point(point, model.dim).has_sound_vectors:
                         found[_read_hash(point)] = point.vectors
     except StoreError as error:
         _LOG.info("no vectors were read from the store: %s", error)
@@ -447,13 +448,6 @@ def _read_stored(
 
 def _read_hash(point: StoredPoint) -> str:
     return str(point.payload.get("embedding_hash"))
-
-
-def _are_units(vectors: ChunkVectors) -> bool:
-    """Return True if all rows have unit length, which rows of a damaged store may not have."""
-    rows = np.vstack([vectors.dense[np.newaxis, :], vectors.windows])
-    with np.errstate(all="ignore"):
-        return bool(np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3))
 
 
 def _load_vectors(

@@ -52,17 +52,6 @@ class PageContent:
     unread_tags: tuple[str, ...] = ()
 
 
-def read_page(
-    source: str, body_start: int, *, mdx: bool, start_edits: StartEdits = BlockEdits
-) -> tuple[tuple[Block, ...], tuple[Heading, ...]]:
-    """Parse the source of a page into cleaned blocks and headings.
-
-    The parameters are those of `read_content`.
-    """
-    content = read_content(source, body_start, {}, mdx=mdx, start_edits=start_edits)
-    return content.blocks, content.headings
-
-
 def read_content(
     source: str,
     body_start: int,

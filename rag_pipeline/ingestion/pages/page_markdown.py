@@ -15,7 +15,7 @@ from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
 from rag_pipeline.ingestion.markdown.constructs.text import MARKER, PARAGRAPH, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.edits import PageEdits
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.page import read_page
+from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def render_page(
         return PageEdits(scanner, references, mdx=mdx, resolve=resolve)
 
     mdx = is_mdx(doc_path, front_matter, site)
-    blocks, headings = read_page(source, front_matter.end, mdx=mdx, start_edits=start_edits)
+    content = read_content(source, front_matter.end, {}, mdx=mdx, start_edits=start_edits)
+    blocks, headings = content.blocks, content.headings
     objectives = front_matter.texts("learning-objectives", "learning_objectives")
     listed = "".join(f"\n- {objective}" for objective in objectives)
     goals = [f"After this page you can:\n{listed}"] if objectives else []

@@ -47,13 +47,11 @@ class ManifestPage:
     """A page of the built site.
 
     Attributes:
-        source: The Markdown file below the folder of the site.
         source_sha256: Hash of the file's bytes when the site was built, 64 hexadecimal digits.
         permalink: Path of the page with the base URL, percent-encoded.
         headings: The headings of the page's text, in their order.
     """
 
-    source: str
     source_sha256: str
     permalink: str
     headings: tuple[ManifestHeading, ...]
@@ -147,7 +145,6 @@ def read_page(entry: bytes | str) -> ManifestPage:
     """Return an entry of a manifest."""
     page: dict[str, Any] = json.loads(entry)
     return ManifestPage(
-        source=str(page["source"]),
         source_sha256=str(page["sourceHash"]),
         permalink=str(page["permalink"]),
         headings=tuple(

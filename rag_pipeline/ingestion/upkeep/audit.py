@@ -371,7 +371,8 @@ def _audit_chunks(
         hashes = sorted({hash_text(chunk.embedding_text) for chunk in part})
         vectors = services.cache.get_many(services.embedder.model.fingerprint, hashes)
         if len(vectors) < len(hashes):
-            yield _lack_vectors(document.doc_path)
+            detail = "vectors of the document are not in the database"
+            yield AuditFinding("no_vectors", document.doc_path, "", detail)
             return
         ids = [to_point_id(chunk.chunk_id) for chunk in part]
         points = page.fetch(ids)
@@ -443,11 +444,6 @@ def _miss(doc_id: DocId, chunk_id: str, point_id: PointId) -> AuditFinding:
 def _mistake(doc_id: DocId, chunk_id: str, point_id: PointId) -> AuditFinding:
     detail = "the point's vectors differ from those that were computed for the chunk"
     return AuditFinding("wrong_vector", doc_id, chunk_id, detail, point_id)
-
-
-def _lack_vectors(doc_id: DocId) -> AuditFinding:
-    detail = "vectors of the document are not in the database"
-    return AuditFinding("no_vectors", doc_id, "", detail)
 
 
 def _stray(point_id: PointId, payload: Payload, detail: str) -> AuditFinding:

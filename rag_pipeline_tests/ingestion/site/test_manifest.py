@@ -33,9 +33,7 @@ def make_document(text: str) -> Document:
 def make_page(
     *headings: tuple[int, str, str | None], permalink: str = "/docs/arms"
 ) -> ManifestPage:
-    return ManifestPage(
-        "docs/arms.md", "0" * 64, permalink, tuple(ManifestHeading(*one) for one in headings)
-    )
+    return ManifestPage("0" * 64, permalink, tuple(ManifestHeading(*one) for one in headings))
 
 
 def read_anchors(document: Document) -> list[str | None]:
@@ -119,7 +117,6 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
     pages = read_manifest(write_manifest(tmp_path / "rag-manifest.json"), tmp_path / "docs")
     assert {name: read_page(entry) for name, entry in pages.items()} == {
         "arms.md": ManifestPage(
-            "docs/arms.md",
             "a" * 64,
             "/docs/arms",
             (ManifestHeading(2, "Joints", "joints"), ManifestHeading(1, "Arms", None)),
