@@ -40,7 +40,12 @@ _ADDED: Final = re.compile(
 """Classes of elements that Docusaurus adds to the text of a page."""
 
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template", "svg", "button", "select"))
-_INLINE: Final = frozenset(("span", "b", "i", "em", "strong", "a", "code", "mark"))
+_INLINE: Final = frozenset(("span", "b", "i", "em", "strong", "a", "code", "mark", "sup", "sub"))
+_APART: Final = frozenset((("span", "strong"), ("a", "a")))
+_COUNT: Final = re.compile(r"\d+ items?")
+_LABELS: Final = frozenset(("note", "tip", "info", "warning", "danger", "caution", "important"))
+"""The titles that Docusaurus gives to admonitions without a title."""
+
 _WORD: Final = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})[^\W_])+")
 """A word. A letter of a script without spaces is a word of its own, because markup is no space."""
 
@@ -53,6 +58,7 @@ class _Article(HTMLParser):
         self.parts: list[str] = []
         self._depth = 0
         self._skipped = 0
+        self._class = self._closed = ""
         self._stack: list[tuple[str, bool]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -61,12 +67,20 @@ class _Article(HTMLParser):
             self.parts.append(" ")
             return
         given = {name: value or "" for name, value in attrs}
-        if tag not in _INLINE or "openapi" in given.get("class", ""):
+        if tag not in {"svg", "path", "span"}:
+            self._class = given.get("class", "")
+        is_apart = "data-footnote-ref" in given or (tag, self._closed) in _APART
+        if tag not in _INLINE or is_apart or "openapi" in given.get("class", ""):
             self.parts.append(" ")  # minified pages leave out closing tags
         is_copy = "katex-html" in given.get("class", "") or (
             self._stack[-1:] and self._stack[-1][0] == "semantics" and tag != "annotation"
         )
-        is_added = tag in _HIDDEN or is_copy or _ADDED.search(given.get("class", ""))
+        is_added = (
+            tag in _HIDDEN
+            or is_copy
+            or "data-footnote-backref" in given
+            or _ADDED.search(given.get("class", ""))
+        )
         is_skipped = self._depth > 0 and bool(is_added or tag == "footer")
         self._stack.append((tag, is_skipped))
         self._skipped += is_skipped
@@ -76,7 +90,7 @@ class _Article(HTMLParser):
         """Close an element, and those inside it that were not closed."""
         if all(opened != tag for opened, _ in self._stack):
             return
-        opened = ""
+        opened, self._closed = "", tag
         while opened != tag:
             opened, was_skipped = self._stack.pop()
             self._skipped -= was_skipped
@@ -85,7 +99,10 @@ class _Article(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Keep the text of an element that is shown."""
-        if self._depth and not self._skipped:
+        self._closed = ""
+        is_label = "admonitionHeading" in self._class and data.strip().lower() in _LABELS
+        is_label |= "cardDescription" in self._class and _COUNT.fullmatch(data) is not None
+        if self._depth and not self._skipped and not is_label:
             self.parts.append(data)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure, Stage
@@ -203,9 +203,13 @@ def chunk_folder(
     }
 
 
+def _make_object(fields: list[tuple[str, Any]]) -> dict[str, JsonValue]:
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in fields}
+
+
 def document_record(document: Document) -> dict[str, JsonValue]:
     """Return the metadata and headings of a document, without its text, as a JSON object."""
-    record = asdict(document)
+    record = asdict(document, dict_factory=_make_object)
     if document.edition == DEFAULT_EDITION:
         del record["edition"]
     return record
@@ -223,7 +227,7 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
     """
     return {
         name: value
-        for name, value in asdict(chunk).items()
+        for name, value in asdict(chunk, dict_factory=_make_object).items()
         if name not in _NOT_PRINTED and (value or name not in _MAY_LACK)
     }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.core.site.docusaurus import base_id, is_doc_name, make_slug
+from rag_pipeline.core.site.docusaurus import base_id, is_doc_name, make_slug, split_custom_id
 from rag_pipeline.core.site.files import is_inside, read_site_file
 from rag_pipeline.ingestion.markdown.front_matter import (
     Visibility,
@@ -34,7 +34,7 @@ _CARD: Final = "#card"
 _INDEX_NAMES: Final = ("index", "readme")
 _MOST_CARDS: Final = 1_000
 _HEADING: Final = re.compile(r"^#[ \t]+(.+)$", re.MULTILINE)
-_NO_EXCERPT: Final = re.compile(r"(?:#|import\b|export\b|:::|<|```|\||---|!\[|\{)")
+_NO_EXCERPT: Final = re.compile(r"(?:#[ \t]|import\b|export\b|:::|<|```|\||---|!\[|\{)")
 
 
 def is_category(doc_path: str) -> bool:
@@ -102,7 +102,8 @@ def read_cards(site_dir: Path, folder: str, own_name: str, root: Path) -> dict[s
     except OSError:
         return cards
     for entry in entries[:_MOST_CARDS]:
-        is_own = entry.name == own_name or entry.stem.lower() in _INDEX_NAMES
+        is_index = entry.stem.lower() in _INDEX_NAMES and not is_category(own_name)
+        is_own = entry.name == own_name or is_index
         if not is_inside(entry, root):
             continue
         if entry.is_dir() and not entry.name.startswith(("_", ".")):
@@ -160,9 +161,10 @@ def _read_page_card(page: Path, root: Path) -> dict[str, Any] | None:
 
 
 def _find_excerpt(body: str) -> str:
-    """Return the first line of prose of a page; empty if it begins with anything else."""
+    """Return the first line of prose of a page, or its first heading below the title."""
     lines = (line.strip() for line in body.split("\n"))
-    return next((line for line in lines if line and not _NO_EXCERPT.match(line)), "")
+    found = next((line for line in lines if line and not _NO_EXCERPT.match(line)), "")
+    return split_custom_id(found.lstrip("# "))[0]
 
 
 def _read_category(content: bytes) -> dict[str, Any]:

@@ -31,11 +31,6 @@ _HEAD: Final = """\
 # the environment or in .env, not here.
 """
 
-_OFFERED: Final = {
-    "Everything that the program stores. Add the folder to .gitignore.": ("data_dir",),
-}
-"""The settings that a new file offers, by the comment above them."""
-
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
@@ -75,23 +70,18 @@ def describe_site_file(site: DetectedSite, kept: Mapping[str, Any]) -> str:
     """
     values = {value.setting: value for value in site.values}
     chosen = {name: value for name, value in kept.items() if name not in {*values, "sources"}}
-    if not chosen:  # a new file fixes the place of all state, so that all commands find it
-        chosen = {"data_dir": str(Settings.model_fields["data_dir"].get_default())}
+    # A new file fixes the place of all state, so that all commands find it.
+    default = str(Settings.model_fields["data_dir"].get_default())
+    data_dir = chosen.pop("data_dir", None if chosen else default)
     parts = [_HEAD, f"\n# --- The site, from {site.config.path.name} ---\n"]
     parts += [_write_detected(value, kept.get(value.setting)) for value in values.values()]
     if not site.sources and site.is_complete:
         parts.append("# The site has no other folders with pages.\nsources = []\n")
-    for comment, names in _OFFERED.items():
-        parts.append(f"\n# {comment}\n")
-        for name in names:
-            default = Settings.model_fields[name].get_default()
-            line = f"{name} = {_write(chosen.get(name, str(default)))}\n"
-            parts.append(line if name in chosen else f"# {line}")
-    offered = {name for names in _OFFERED.values() for name in names}
-    more = {name: value for name, value in chosen.items() if name not in offered}
-    if more:
+    parts.append("\n# Everything that the program stores. Add the folder to .gitignore.\n")
+    parts.append(f"{'# ' * (data_dir is None)}data_dir = {_write(data_dir or default)}\n")
+    if chosen:
         parts.append("\n# Other settings.\n")
-        parts += [f"{name} = {_write(value)}\n" for name, value in more.items()]
+        parts += [f"{name} = {_write(value)}\n" for name, value in chosen.items()]
     if site.sources:
         parts.append("\n# --- All folders of the site with pages ---\n")
     for source in site.sources:

@@ -79,6 +79,12 @@ def test_a_generated_index_is_a_page_with_its_children(docs: Path) -> None:
     assert (title, url) == ("All wheels", "/docs/category/wheels-and-axles")
     assert text.split("\n")[0] == "What turns."
     assert "- **Hub**: Turns." in text
+    assert "- **Parts**" in text  # the index of the folder is a page like the others here
+
+
+def test_a_page_that_begins_with_a_heading_has_it_as_description(docs: Path) -> None:
+    _write(docs, parts__axle_md="---\ntitle: Axle\n---\n# Axle\n\n## Sizes {#s}\n\nText.\n")
+    assert "- **Axle**: Sizes" in _read(docs)["parts/index.md"][2].split("\n")
 
 
 def test_a_generated_index_may_have_its_own_slug(docs: Path) -> None:
