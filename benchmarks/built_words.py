@@ -41,6 +41,11 @@ _ADDED: Final = re.compile(
 
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template", "svg", "button", "select"))
 _INLINE: Final = frozenset(("span", "b", "i", "em", "strong", "a", "code", "mark", "sup", "sub"))
+_DRAWN: Final = re.compile(
+    r"\b(?:Possible\s+values|Default\s+value|Example):|Response\s+Headers|Callbacks|\bnon-empty\b"
+)
+"""Words that the theme of docusaurus-plugin-openapi-docs adds."""
+
 _APART: Final = frozenset((("span", "strong"), ("a", "a")))
 _COUNT: Final = re.compile(r"\d+ items?")
 _LABELS: Final = frozenset(("note", "tip", "info", "warning", "danger", "caution", "important"))
@@ -114,8 +119,10 @@ def count_words(text: str) -> Counter[str]:
 def read_article(file: Path) -> str:
     """Return the text of the article of a built page."""
     parser = _Article()
-    parser.feed(file.read_text(encoding="utf-8", errors="replace"))
-    return "".join(parser.parts)
+    page = file.read_text(encoding="utf-8", errors="replace")
+    parser.feed(page)
+    text = "".join(parser.parts)
+    return _DRAWN.sub(" ", text) if "openapi-" in page else text
 
 
 def find_file(build: Path, url: str, base_path: str) -> Path | None:

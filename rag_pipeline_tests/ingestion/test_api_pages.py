@@ -225,6 +225,7 @@ def test_a_schema_page_has_its_example_and_the_facts_of_references() -> None:
     schema = {
         "properties": {
             "id": {"description": "Number", "allOf": [{"type": "integer", "format": "int64"}]},
+            "hooks": {"type": "array", "items": {"type": "object", "title": "Hook"}},
             "kind": {"type": "string"},
         },
         "discriminator": {"propertyName": "kind", "mapping": {"tower": "T", "mobile": "M"}},
@@ -232,9 +233,11 @@ def test_a_schema_page_has_its_example_and_the_facts_of_references() -> None:
     head = 'title: Crane\nschema: true\nsample: {"id": 7, "kind": "tower"}'
     page = f"---\n{head}\n---\n\n<Schema schema={{{json.dumps(schema)}}}>\n</Schema>\n"
     _, (chunk,) = _chunk(page.encode())
-    assert chunk.text.startswith(
-        "- `id` (integer, int64): Number\n- `kind` (string, one of `tower`"
-    )
+    assert chunk.text.split("\n")[:3] == [
+        "- `id` (integer, int64): Number",
+        "- `hooks` (array of object Hook)",
+        "- `kind` (string, one of `tower`, `mobile`)",
+    ]
     assert chunk.text.endswith('```json\n{\n  "id": 7,\n  "kind": "tower"\n}\n```')
 
 

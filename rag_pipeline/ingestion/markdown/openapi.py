@@ -202,12 +202,10 @@ def _read_facts(schema: Mapping[str, Any]) -> list[str]:
     """Return the type, default, values and limits of a schema as short texts."""
     for part in _list(schema.get("allOf")):  # a reference with a description of its own
         schema = {**_dict(part), **schema}
-    kind = schema.get("type")
-    name = " or ".join(map(_text, kind)) if isinstance(kind, list) else _text(kind)
     items = _dict(schema.get("items"))
-    if name == "array" and items:
-        name = f"array of {_text(items.get('type')) or 'items'}"
-    facts = [name, _text(schema.get("format"))]
+    facts = [_name_type(schema), _text(schema.get("format"))]
+    if facts[0] == "array" and items:
+        facts = [f"array of {_name_type(items) or 'items'}", _text(items.get("format"))]
     if "default" in schema:
         facts.append(f"default {_value(schema['default'])}")
     values = _list(schema.get("enum")) or _list(items.get("enum"))
@@ -222,6 +220,13 @@ def _read_facts(schema: Mapping[str, Any]) -> list[str]:
     if example is not None and not isinstance(example, dict | list):
         facts.append(f"example {_value(example)}")
     return facts
+
+
+def _name_type(schema: Mapping[str, Any]) -> str:
+    """Return the type of a schema; an object has the title of its schema too."""
+    kind = schema.get("type")
+    name = " or ".join(map(_text, kind)) if isinstance(kind, list) else _text(kind)
+    return f"object {_text(schema.get('title'))}".strip() if name == "object" else name
 
 
 def _value(value: Any) -> str:  # noqa: ANN401  # JSON
