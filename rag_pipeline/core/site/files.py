@@ -39,15 +39,15 @@ def find_root(folder: Path) -> Path:
     `docusaurus.config` above it; without one, the folder itself. The home folder of the user is
     not a root, although a repository may be there.
     """
-    place = Path(os.path.abspath(folder))  # noqa: PTH100  # a link is followed only inside the root
-    home, site = Path(os.path.expanduser("~")), None  # noqa: PTH111  # never fails
-    for parent in (place, *place.parents):
-        if parent in {home, parent.parent}:
-            break
-        if os.path.lexists(parent / ".git"):
+    # Each page asks for its root, and texts are faster than paths.
+    parent = place = os.path.abspath(folder)  # noqa: PTH100  # a link is followed only inside the root
+    home, site = os.path.abspath(os.path.expanduser("~")), ""  # noqa: PTH100, PTH111  # never fails
+    while parent not in {home, above := os.path.dirname(parent)}:  # noqa: PTH120  # see above
+        if os.path.lexists(f"{parent}/.git"):
             return Path(os.path.realpath(parent))
-        if site is None and any(os.path.lexists(parent / name) for name in CONFIG_NAMES):
+        if not site and any(os.path.lexists(f"{parent}/{name}") for name in CONFIG_NAMES):
             site = parent
+        parent = above
     return Path(os.path.realpath(site or place))
 
 
@@ -58,10 +58,10 @@ def find_page_root(place: str, path: Path) -> Path:
         place: Path of the page below its docs folder, with `/` between its parts.
         path: Path of the page on this machine.
     """
-    folder = Path(os.path.abspath(path))  # noqa: PTH100  # as above
+    folder = os.path.abspath(path)  # noqa: PTH100  # as above
     for _ in place.split("/"):
-        folder = folder.parent
-    return find_root(folder)
+        folder = os.path.dirname(folder)  # noqa: PTH120  # as above
+    return find_root(Path(folder))
 
 
 def is_inside(path: Path, root: Path) -> bool:

@@ -16,13 +16,13 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 
 from rag_pipeline.core.site.addresses import encode_target
-from rag_pipeline.ingestion.markdown.scope import Scope
 from rag_pipeline.ingestion.markdown.tags import find_link_tag, find_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.text.sentences import Hold, Run
+    from rag_pipeline.ingestion.markdown.scope import Scope
     from rag_pipeline.ingestion.markdown.tags import Scanner
 
 
@@ -72,10 +72,11 @@ class BlockEdits:
         keeps_escaped_bars: True to keep `\|`, as in tables. Otherwise it becomes `|`.
     """
 
+    scope: Scope
+
     def __init__(self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> None:
         self.scanner = scanner
         self.source = scanner.text
-        self.scope = Scope()
         self.hidden: Sequence[tuple[int, int]] = ()
         self.keeps_blank_lines = False
         self.keeps_escaped_bars = False

@@ -74,7 +74,8 @@ def read_imports(
         base = find_site_dir(place, path)
         folder = posixpath.dirname(locate_page(path, base))
         found |= read_cards(base, folder, path.name, root)
-    if next(find_imports(normalize_source(content)), None) is None:
+    has_words = b"import" in content or b"require(" in content
+    if not has_words or next(find_imports(normalize_source(content)), None) is None:
         return found
     site_dir, root = find_site_dir(place, path), find_page_root(place, path)
     left = _MOST_BYTES
