@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 PROCESSES: Final = 4
 _LONGEST_S: Final = 300.0
 _POINTS: Final = 3
+_LOADED: Final = (
+    "rag_pipeline.adapters.database.ledger",
+    "rag_pipeline.adapters.database.postgres",
+    "rag_pipeline.adapters.embedders.openai",
+    "rag_pipeline.adapters.stores.edge_catalog",
+)
+"""The modules that a server of processes imports once, which takes most of their time."""
 
 
 def create_aligned(settings: Mapping[str, Any], rounds: int) -> list[str]:
@@ -57,10 +64,11 @@ def switch_aligned(settings: Mapping[str, Any], rounds: int) -> list[str]:
 
 
 def _run_aligned(work: Callable[..., None], settings: Mapping[str, Any], rounds: int) -> list[str]:
-    spawn = multiprocessing.get_context("spawn")
-    barrier, problems = spawn.Barrier(PROCESSES), spawn.Queue()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *_LOADED])
+    barrier, problems = context.Barrier(PROCESSES), context.Queue()
     processes = [
-        spawn.Process(target=work, args=(dict(settings), rounds, number, barrier, problems))
+        context.Process(target=work, args=(dict(settings), rounds, number, barrier, problems))
         for number in range(PROCESSES)
     ]
     for process in processes:
