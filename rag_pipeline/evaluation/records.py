@@ -361,10 +361,9 @@ class AnswerResult(_Outcome):
         answerable: True if the book answers the question.
         kind: `generated`, `extracted` or `refused`; None if the system failed.
         level: `answered`, `closest_passages` or `not_covered`; None if the system failed.
-        first_is_right: True if the first quoted passage comes from an expected section. None for an
-            unanswerable question and for an answer that a model wrote.
+        first_is_right: True if the first passage is from an expected section; None without one.
         text: The complete text of the answer, with citations such as `[1]`.
-        facts_found: Expressions of the question's facts that the text matches. Empty in a refusal.
+        facts_found: Expressions of the question's facts that the text matches; none in a refusal.
         facts_missed: The other expressions of the question's facts.
         sections: The cited sections, each once, as title and heading. Empty in a refusal.
         word_count: Number of words of the text without citations.
