@@ -7,6 +7,7 @@ DEV := $(VENV)/.installed-dev
 NODE_STAMP := website/node_modules/.package-lock.json
 PYTEST := $(BIN)/python -m pytest
 OFFLINE := not nightly and not site and not qdrant
+CORES = $(shell getconf _NPROCESSORS_ONLN)
 FAST := $(addprefix rag_pipeline_tests/,core ingestion retrieval answering evaluation)
 Q ?= What are the core principles of Physical AI?
 ARGS ?=
@@ -61,7 +62,7 @@ test: $(DEV) ## Run all tests that need no network (minutes on 2 cores)
 	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE)" $(ARGS)
 
 test-fast: $(DEV) ## Run the tests of the domain code, in under a minute
-	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE) and not slow" $(FAST) $(ARGS)
+	@$(PYTEST) -n $(CORES) --dist worksteal -m "$(OFFLINE) and not slow" $(FAST) $(ARGS)
 
 test-nightly: $(DEV) ## Run the slow tests, which take minutes each
 	@$(PYTEST) -m "nightly and not site and not qdrant" $(ARGS)
