@@ -128,7 +128,7 @@ def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -
     records = instance.get_run_records(dg.RunsFilter(statuses=begun))
     found = [record for record in records if _is_ours(record.dagster_run)]
     for record in found:
-        if _has_no_process(record.dagster_run, locks):
+        if _has_no_process(record.dagster_run, locks) and not _is_beginning(instance, record):
             reason = "the process that executed this run was killed"
             instance.report_run_failed(record.dagster_run, reason)
         elif locks is not None and _did_not_begin(record, locks):
@@ -160,6 +160,22 @@ def _has_no_process(run: dg.DagsterRun, locks: RunLocks | None) -> bool:
     return host == socket.gethostname() and not _is_alive(int(pid))
 
 
+def _is_beginning(instance: dg.DagsterInstance, record: dg.RunRecord) -> bool:
+    """Return True if a repeated run still has the tag of the first run's process.
+
+    It gets its own tag in its first step, soon after it has started.
+    """
+    run = record.dagster_run
+    first = instance.get_run_by_id(run.parent_run_id) if run.parent_run_id else None
+    has_own_tag = first is None or first.tags.get(PROCESS_TAG) != run.tags[PROCESS_TAG]
+    return not has_own_tag and _measure_age(record) <= _LONGEST_BEGINNING_S
+
+
+def _measure_age(record: dg.RunRecord) -> float:
+    """Return the seconds since a run was started, or else since it was created."""
+    return time.time() - (record.start_time or record.create_timestamp.timestamp())
+
+
 def _did_not_begin(record: dg.RunRecord, locks: RunLocks) -> bool:
     """Return True if a run has waited too long for its first step, which takes the lock."""
     run = record.dagster_run
@@ -168,8 +184,7 @@ def _did_not_begin(record: dg.RunRecord, locks: RunLocks) -> bool:
         return False
     if not book and PROCESS_TAG in run.tags:
         return False  # it has begun, in a process without DATABASE_URL
-    since = record.start_time or record.create_timestamp.timestamp()
-    return time.time() - since > _LONGEST_BEGINNING_S
+    return _measure_age(record) > _LONGEST_BEGINNING_S
 
 
 def _select_own(runs: Sequence[dg.DagsterRun], locks: RunLocks) -> set[str]:

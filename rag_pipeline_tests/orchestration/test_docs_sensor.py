@@ -15,6 +15,7 @@ from rag_pipeline.core.errors import StoreUnavailableError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import DocFailure
 from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.orchestration import dead_runs
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
 from rag_pipeline.orchestration.partitions import mark_failed
@@ -216,19 +217,31 @@ def test_a_run_whose_process_was_killed_does_not_block_the_sensor(
     assert bool(request_all(dagster_book)) == dead
 
 
+@pytest.mark.parametrize("status", ["STARTING", "STARTED"])
 def test_a_repeated_run_that_starts_is_not_failed_because_of_the_tag_of_the_first(
-    dagster_book: DagsterBook,
+    dagster_book: DagsterBook, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
     instance = dagster_book.instance
-    run = instance.create_run_for_job(
-        dagster_book.definitions.resolve_job_def(INGEST_JOB.name),
-        tags={"rag_pipeline/process": f"{os.uname().nodename}:{2**22 + 1}"},
-        status=dg.DagsterRunStatus.STARTING,
-    )
-    end_dead_runs(instance)
-    after = instance.get_run_by_id(run.run_id)
-    assert after is not None
-    assert after.status is dg.DagsterRunStatus.STARTING
+    job = dagster_book.definitions.resolve_job_def(INGEST_JOB.name)
+    tags = {"rag_pipeline/process": f"{os.uname().nodename}:{2**22 + 1}"}
+    ended = dg.DagsterRunStatus.SUCCESS
+    first = instance.create_run_for_job(job, tags=tags, status=ended).run_id
+    repeated = instance.create_run_for_job(
+        job,
+        tags=tags,
+        status=dg.DagsterRunStatus(status),
+        root_run_id=first,
+        parent_run_id=first,
+    ).run_id
+
+    def read_status() -> str:
+        end_dead_runs(instance)
+        (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[repeated]))
+        return record.dagster_run.status.value
+
+    assert read_status() == status
+    monkeypatch.setattr(dead_runs, "_LONGEST_BEGINNING_S", -1.0)
+    assert read_status() == ("FAILURE" if status == "STARTED" else status)
 
 
 def test_a_run_of_another_machine_is_not_marked_as_failed(dagster_book: DagsterBook) -> None:
