@@ -12,7 +12,7 @@ _ROUNDS: Final = 3  # other work may slow any round, so the fastest of them coun
 _LONGEST_S: Final = 0.1  # long enough to measure
 
 
-def assert_linear(work: Callable[[int], object], size: int) -> None:
+def assert_linear(work: Callable[[int], object], size: int, least: int = 1) -> None:
     """Assert that four times the size takes less than ten times the processor time.
 
     Linear work takes 4 times the time, quadratic work 16 times.
@@ -20,9 +20,10 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
     Args:
         work: A function that works on an input of the given size.
         size: The smaller size. It is halved until it takes less than a tenth of a second.
+        least: Size below which it is not halved, because `work` may take longer there.
     """
-    while _measure(work, size) > _LONGEST_S:  # the first call also loads modules
-        size //= 2
+    while _measure(work, size) > _LONGEST_S and size > least:  # the first call also loads modules
+        size = max(size // 2, least)
     small = max(min(_measure(work, size) for _ in range(_ROUNDS)), 1e-3)
     large: list[float] = []
     while not large or (min(large) >= 10 * small and len(large) < _ROUNDS):

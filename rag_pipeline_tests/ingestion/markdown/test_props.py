@@ -116,7 +116,8 @@ def test_deeply_nested_literals_are_read_without_recursion() -> None:
     ],
 )
 def test_reading_attributes_takes_linear_time(make: Callable[[int], str]) -> None:
-    assert_linear(lambda count: _read(make(count)), 2_000)
+    # In smaller texts, all scans that find no end are within the limit of `Scanner`.
+    assert_linear(lambda count: _read(make(count)), 2_000, least=2_000)
 
 
 def test_the_texts_of_attributes_can_be_cut_into_chunks() -> None:
