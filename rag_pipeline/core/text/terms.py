@@ -377,7 +377,8 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     if len(parts) < 2:
         return (_STEMMER.stem_word(whole),)
     kept = [_STEMMER.stem_word(part) for part in parts if part not in STOP_WORDS]
-    return (whole, *kept)
+    # "websockets" has no parts, and must give the same term as "WebSockets".
+    return (_STEMMER.stem_word(whole) if word.isalpha() else whole, *kept)
 
 
 def _terms_of_name(name: str) -> tuple[str, ...]:

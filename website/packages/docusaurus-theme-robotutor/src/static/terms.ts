@@ -76,7 +76,9 @@ export class TermReader {
     if (parts.length < 2) {
       return [stem(whole)];
     }
-    return [whole, ...parts.filter((part) => !this.stopWords.has(part)).map(stem)];
+    // "websockets" has no parts, and must give the same term as "WebSockets".
+    const term = /^\p{L}+$/u.test(word) ? stem(whole) : whole;
+    return [term, ...parts.filter((part) => !this.stopWords.has(part)).map(stem)];
   }
 
   /** Returns the terms of a name with symbols. The letter of A* means nothing without the symbol. */
