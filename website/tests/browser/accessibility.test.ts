@@ -128,7 +128,7 @@ const JOURNEYS: Journey[] = [
         reach: async ({panel}) => {
           await setScript(findModel(), {pieces: [], held: ['late']});
           await panel.send(QUESTION);
-          await panel.waitForText('Looking in the book');
+          await panel.waitForText('Writing the answer');
         },
       },
       {

@@ -92,7 +92,7 @@ test('a slow answer shows that it is being looked for', async () => {
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
-  await panel.waitForText('Looking in the book');
+  await panel.waitForText('Writing the answer'); // the passages have arrived
   await release(findModel());
   expect(await panel.waitForEnd()).toBe('done');
   await panel.waitForText('At last');

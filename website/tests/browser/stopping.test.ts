@@ -50,7 +50,7 @@ test('Stop works before the first word', async () => {
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('searching');
-  await panel.waitForText('Looking in the book');
+  await panel.waitForText('Writing the answer'); // the passages have arrived, and the model is held
   await panel.button('Stop').click();
   await panel.waitForStatus('stopped');
 });
