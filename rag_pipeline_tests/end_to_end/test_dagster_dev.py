@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -285,7 +286,11 @@ def test_dg_checks_the_project_without_a_warning(command: Command) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "warning" not in (done.stdout + done.stderr).lower()
+    shown = (done.stdout + done.stderr).lower()
+    if Path(sys.prefix).parent == ROOT:
+        assert "warning" not in shown
+    else:  # dg rightly says that the tests run with another environment than the project's .venv
+        assert re.findall(r'add "(\w+)" to', shown) == ["project_and_activated_venv_mismatch"]
 
 
 def launch(server: Server, partition: str) -> str:
