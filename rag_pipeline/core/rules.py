@@ -167,7 +167,7 @@ class ReadablePoint:
 
 @dataclass(frozen=True, slots=True)
 class StoredCollection:
-    """All points of a collection, with their payloads read.
+    """The points of a collection, and which of them have a payload that can be read.
 
     Attributes:
         points: All points as they are stored.

@@ -167,8 +167,9 @@ def _is_beginning(instance: dg.DagsterInstance, record: dg.RunRecord) -> bool:
     """
     run = record.dagster_run
     first = instance.get_run_by_id(run.parent_run_id) if run.parent_run_id else None
-    has_own_tag = first is None or first.tags.get(PROCESS_TAG) != run.tags[PROCESS_TAG]
-    return not has_own_tag and _measure_age(record) <= _LONGEST_BEGINNING_S
+    if first is None or first.tags.get(PROCESS_TAG) != run.tags[PROCESS_TAG]:
+        return False
+    return _measure_age(record) <= _LONGEST_BEGINNING_S
 
 
 def _measure_age(record: dg.RunRecord) -> float:

@@ -30,12 +30,12 @@ _QUOTED: Final = re.compile(r'["\u201c][^"\u201c\u201d]*["\u201d]|`[^`]*`')
 _CONTINUES: Final = re.compile(
     r"(?:(?:so|then|ok|okay|yes|no)\b\W*)?(?:and|but|or|(?:what|how) about|what if)\b"
 )
-_CONTINUES_ABROAD: Final = re.compile(
+_CONTINUES_NOT_ENGLISH: Final = re.compile(
     r"\W*(?:und|aber|oder|et|mais|pero"
     r"|y (?:qué|por|cómo|cuándo|cuál|si|en|con|sin|para|el|la|los|las))\b"
 )
-"""The same in German, French and Spanish."""
-_MAX_ABROAD: Final = 8  # words and marks; function words of these languages are not told apart
+"""The beginning of a question that continues an earlier one, in German, French and Spanish."""
+_MAX_NOT_ENGLISH: Final = 8  # words and marks; function words of these languages are not told apart
 _WH_WORDS: Final = frozenset({"what", "which", "who", "whose", "when", "where", "why", "how"})
 _AUXILIARIES: Final = frozenset({
     "is", "are", "was", "were", "be", "am", "s", "do", "does", "did", "has", "have", "had",
@@ -116,7 +116,7 @@ def needs_earlier(question: str) -> bool:
     text = _QUOTED.sub(" quotation ", remove_small_talk(text)).casefold()
     words = _WORD.findall(text)
     is_empty = all(word in _MARKS for word in words)
-    if len(words) <= _MAX_ABROAD and _CONTINUES_ABROAD.match(text):
+    if len(words) <= _MAX_NOT_ENGLISH and _CONTINUES_NOT_ENGLISH.match(text):
         return True
     if is_empty or sum(map(_is_content, words)) > _MAX_CONTENT:
         return False
