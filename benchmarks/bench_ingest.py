@@ -93,7 +93,7 @@ def run_size(count: int) -> None:
     from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415
     from rag_pipeline.orchestration.instance import prepare_dagster_home  # noqa: PLC0415
     from rag_pipeline.orchestration.launch import run_ingest_job  # noqa: PLC0415
-    from rag_pipeline.orchestration.resources import IngestionResource  # noqa: PLC0415
+    from rag_pipeline.orchestration.resources import Ingestion  # noqa: PLC0415
     from rag_pipeline_tests.hashing_embedder import HashingEmbedder  # noqa: PLC0415
 
     embedder = HashingEmbedder()
@@ -108,7 +108,7 @@ def run_size(count: int) -> None:
         services = dataclasses.replace(connect_services(settings), embedder=embedder)
         context = IngestionContext(settings, services)
         home = prepare_dagster_home(settings)
-        ingestion = IngestionResource(build=lambda: context, listen=forget_passages)
+        ingestion = Ingestion(build=lambda: context, listen=forget_passages)
         definitions = build_defs({"ingestion": ingestion})
 
         def ingest() -> float:

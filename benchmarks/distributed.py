@@ -61,9 +61,9 @@ def work(doc_ids: tuple[str, ...]) -> None:
     prepare_dagster_home(context.settings)
     from rag_pipeline.definitions import build_defs  # noqa: PLC0415  # see above
     from rag_pipeline.orchestration.launch import run_ingest_job  # noqa: PLC0415  # see above
-    from rag_pipeline.orchestration.resources import IngestionResource  # noqa: PLC0415  # see above
+    from rag_pipeline.orchestration.resources import Ingestion  # noqa: PLC0415  # see above
 
-    definitions = build_defs({"ingestion": IngestionResource(lambda: context)})
+    definitions = build_defs({"ingestion": Ingestion(lambda: context)})
     run_ingest_job(definitions, IngestionRequest(doc_ids or None), context.services.run_locks)
 
 

@@ -66,8 +66,9 @@ def evaluate(
     Prints the verdict and the quality gates. Exits with code 1 if a quality gate fails. Writes a
     report as HTML and JSON.
     """
-    from rag_pipeline.evaluation.book import Answering, evaluate_book
+    from rag_pipeline.evaluation.book import evaluate_book
     from rag_pipeline.evaluation.pages import to_text
+    from rag_pipeline.evaluation.records import Answering
     from rag_pipeline.evaluation.rendering import (
         describe_answers,
         describe_measures,
@@ -354,7 +355,8 @@ def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
 def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures | None:
     """Ask the questions of the book's golden set; None if the book has none."""
     from rag_pipeline.core.settings.rules import OWN_DOCS_DIR
-    from rag_pipeline.evaluation.book import Answering, evaluate_book
+    from rag_pipeline.evaluation.book import evaluate_book
+    from rag_pipeline.evaluation.records import Answering
     from rag_pipeline.evaluation.review import read_search_figures
 
     is_named = test_set is not None or settings.evaluation_test_set

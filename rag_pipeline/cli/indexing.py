@@ -140,14 +140,14 @@ def run_job(
         # The progress is shown before Dagster is imported, which takes seconds.
         from rag_pipeline.definitions import build_defs
         from rag_pipeline.orchestration.launch import run_ingest_job
-        from rag_pipeline.orchestration.resources import IngestionResource
+        from rag_pipeline.orchestration.resources import Ingestion
 
         def listen(event: IngestionEvent) -> None:
             last[:] = [event]
             report.add(event)
             progress.observe(event)
 
-        resource = IngestionResource(lambda: context, scan, listen)
+        resource = Ingestion(lambda: context, scan, listen)
         locks = context.services.run_locks
         run_ingest_job(build_defs({"ingestion": resource}), request, locks)
     final = last[0] if last else None

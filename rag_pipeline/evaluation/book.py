@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +31,7 @@ from rag_pipeline.evaluation.golden_set import (
     load_golden_set,
     validate_against_corpus,
 )
-from rag_pipeline.evaluation.records import build_fingerprint
+from rag_pipeline.evaluation.records import Answering, build_fingerprint
 from rag_pipeline.evaluation.rendering import (
     ReportFiles,
     accept,
@@ -63,18 +62,6 @@ _LIBRARIES: Final = {
     "scipy": "scipy",
 }
 """Import name and package name of each library of the `pipeline` extra that evaluating needs."""
-
-
-class Answering(StrEnum):
-    """How an evaluation answers the questions of a golden set.
-
-    `NONE` only searches. `QUOTED` answers without a model. `CONFIGURED` lets the chat model of the
-    settings write the answers, and answers without a model if none is configured.
-    """
-
-    NONE = "none"
-    QUOTED = "quoted"
-    CONFIGURED = "configured"
 
 
 @dataclass(frozen=True, slots=True)

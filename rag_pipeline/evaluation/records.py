@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import subprocess
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 
 
 REPORT_VERSION: Final = 1
+
+
+class Answering(StrEnum):
+    """How an evaluation answers the questions of a golden set.
+
+    `NONE` only searches. `QUOTED` answers without a model. `CONFIGURED` lets the chat model of the
+    settings write the answers, and answers without a model if none is configured.
+    """
+
+    NONE = "none"
+    QUOTED = "quoted"
+    CONFIGURED = "configured"
+
 
 _Record = TypeVar("_Record")
 

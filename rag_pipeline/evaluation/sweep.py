@@ -18,7 +18,6 @@ from rag_pipeline.core.errors import ConfigurationError, SweepCellError
 from rag_pipeline.core.models import DocFailure
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.book import (
-    Answering,
     check_libraries,
     choose_test_set,
     evaluate_book,
@@ -38,6 +37,7 @@ from rag_pipeline.evaluation.metrics import (
     show_interval,
 )
 from rag_pipeline.evaluation.pages import Table
+from rag_pipeline.evaluation.records import Answering
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.run import run_ingestion
 

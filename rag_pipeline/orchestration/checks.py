@@ -29,7 +29,7 @@ from rag_pipeline.orchestration.partitions import (
     to_doc_id,
     to_partition_key,
 )
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 
 _POINTS: Final = dg.AssetKey(Stage.POINTS.value)
 _NAMES: Final = tuple(rule.name for rule in DOCUMENT_RULES)
@@ -57,7 +57,7 @@ def _specify_checks() -> list[dg.AssetCheckSpec]:
     can_subset=True,
 )
 def document_checks(
-    context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[IngestionResource]
+    context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[Ingestion]
 ) -> Iterator[Any]:
     """Check documents again: those of the selected partitions, or else all that are indexed.
 

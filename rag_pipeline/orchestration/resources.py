@@ -1,21 +1,31 @@
-"""The Dagster resources and run configuration of the ingestion.
+"""The Dagster resources of the code location, and the run configuration of the ingestion."""
 
-It has no Dagster configuration, because `core.settings` reads all settings.
-"""
+# An ingestion needs neither the evaluation nor the question log, whose imports take half a second.
+# ruff: noqa: PLC0415
 
 from collections.abc import Callable, Collection, Generator
 from contextlib import closing
-from functools import cached_property
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import pydantic
 
+from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.errors import ConfigurationError, DatabaseUnavailableError
+from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.evaluation.records import Answering
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.events import IngestionEvent, RunEnded, RunFailed
 from rag_pipeline.ingestion.planning import Scan
 from rag_pipeline.ingestion.run import run_ingestion
+from rag_pipeline.ingestion.site.detection import settle_site
 from rag_pipeline.orchestration.dead_runs import check_run
+
+if TYPE_CHECKING:
+    from rag_pipeline.evaluation.book import BookEvaluation
+    from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport
 
 
 class IngestConfig(dg.Config):
@@ -84,8 +94,8 @@ def refuse_fields(config: IngestConfig, names: Collection[str], situation: str) 
         raise ConfigurationError(", ".join(given), f"does not work {situation}", remedy)
 
 
-class IngestionResource:
-    """A Dagster resource that runs ingestions, all with the same settings and services (context).
+class Ingestion:
+    """A runner of ingestions, all with the same settings and services (context).
 
     Args:
         build: Function that returns the context. It is called on the first use, so that loading the
@@ -127,3 +137,82 @@ class IngestionResource:
                         raise
                 self._listen(event)
                 yield event
+
+
+class _BookConfig(dg.Config):
+    """The configuration of a resource that works on one book."""
+
+    docs_dir: str | None = pydantic.Field(
+        default=None,
+        description=(
+            "Docs folder of the book. By default, the setting DOCS_DIR. All other settings are "
+            "read from the environment and from `.env`."
+        ),
+    )
+
+    def load_settings(self) -> Settings:
+        """Read the settings of the book."""
+        return load_settings(docs_dir=self.docs_dir)
+
+
+class IngestionResource(_BookConfig, dg.ConfigurableResource[Ingestion]):
+    """The ingestion of the book, with its settings, embedding model, store and ledger."""
+
+    def create_resource(self, context: dg.InitResourceContext) -> Ingestion:  # noqa: ARG002  # Dagster's signature
+        """Return the ingestion. It reads the settings and opens services on the first use."""
+        return Ingestion(partial(_open_context, self.docs_dir))
+
+
+@cache  # a sensor gets a new resource at each tick
+def _open_context(docs_dir: str | None) -> IngestionContext:
+    settings = settle_site(load_settings(docs_dir=docs_dir))
+    return IngestionContext(settings, connect_services(settings))
+
+
+class EvaluationResource(_BookConfig, dg.ConfigurableResource["EvaluationResource"]):
+    """The measurement of search and answers with the golden set of questions."""
+
+    test_set: str | None = pydantic.Field(
+        default=None,
+        description=(
+            "JSON file with the questions. By default, the setting EVALUATION_TEST_SET, or else "
+            "the questions that come with the package."
+        ),
+    )
+    answering: Answering = pydantic.Field(
+        default=Answering.QUOTED,
+        description=(
+            "NONE measures only the search. QUOTED also answers the questions without a model. "
+            "CONFIGURED lets the chat model of the settings write the answers, which can cost "
+            "money."
+        ),
+    )
+
+    def evaluate(self) -> "BookEvaluation":
+        """Ask the questions and return the measures and quality gates; see `evaluate_book`."""
+        from rag_pipeline.evaluation.book import evaluate_book
+
+        test_set = Path(self.test_set) if self.test_set else None
+        return evaluate_book(settle_site(self.load_settings()), test_set, answering=self.answering)
+
+
+class QuestionLogResource(_BookConfig, dg.ConfigurableResource["QuestionLogResource"]):
+    """The question log: questions, answers and ratings, which `rag-pipeline serve` records."""
+
+    def read(self) -> "LogEntries | None":
+        """Return all entries, or None if QUESTION_LOG_DAYS is 0; see `read_log`."""
+        from rag_pipeline.evaluation.feedback import read_log
+
+        return read_log(self.load_settings())
+
+    def group_unanswered(self, entries: "LogEntries") -> "UnansweredReport":
+        """Group the questions that the book did not answer; see `feedback.group_unanswered`."""
+        from rag_pipeline.evaluation.feedback import group_unanswered
+
+        return group_unanswered(self.load_settings(), entries)
+
+    def write_page(self, entries: "LogEntries", unanswered: "UnansweredReport") -> Path:
+        """Write the page for authors and return its path; see `feedback.write_page`."""
+        from rag_pipeline.evaluation.feedback import write_page
+
+        return write_page(self.load_settings(), entries, unanswered)

@@ -24,7 +24,7 @@ from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 
 REQUEST_TAG: Final = "rag_pipeline/request"
 """Run tag: hash of the requested work, to count its failures."""
@@ -55,7 +55,7 @@ def build_docs_sensor(interval_s: int) -> dg.SensorDefinition:
 
 
 def _find_changes(
-    context: dg.SensorEvaluationContext, ingestion: dg.ResourceParam[IngestionResource]
+    context: dg.SensorEvaluationContext, ingestion: dg.ResourceParam[Ingestion]
 ) -> dg.SensorResult | dg.SkipReason:
     """Compare the docs folder with the ledger, and request runs for the differences.
 
@@ -86,7 +86,7 @@ def _find_changes(
 
 def _request_runs(
     context: dg.SensorEvaluationContext,
-    ingestion: IngestionResource,
+    ingestion: Ingestion,
     scan: Scan,
     runs: Sequence[dg.DagsterRun],
 ) -> list[dg.RunRequest] | str:
@@ -125,7 +125,7 @@ def _request_runs(
 
 
 def _make_request(
-    ingestion: IngestionResource, scan: Scan, docs: Sequence[DiscoveredDoc], gone: Sequence[str]
+    ingestion: Ingestion, scan: Scan, docs: Sequence[DiscoveredDoc], gone: Sequence[str]
 ) -> dg.RunRequest:
     book = ingestion.context
     doc_ids, delete_ids = [str(doc.doc_id) for doc in docs], [str(doc_id) for doc_id in gone]

@@ -10,7 +10,7 @@ from rag_pipeline.core.errors import CollectionMissingError, RagPipelineError
 from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 
 STORE_CHECK = "store_matches_ledger"
 
@@ -36,7 +36,7 @@ _REINDEX = "rag-pipeline ingest; add --rebuild if the embedding model was change
     can_subset=True,  # lets the check end without a result
 )
 def store_matches_ledger(
-    context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[IngestionResource]
+    context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[Ingestion]
 ) -> Iterator[dg.AssetCheckResult]:
     """Compare the current collection with the ledger, and yield one result that lists problems.
 

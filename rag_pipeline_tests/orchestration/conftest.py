@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 from rag_pipeline_tests.book import Book, make_book
 from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
@@ -26,7 +26,7 @@ def book(tmp_path: Path) -> Book:
 @pytest.fixture
 def dagster_book(book: Book) -> Iterator[DagsterBook]:
     """Return the book with a temporary Dagster instance and definitions that use the book."""
-    resource = IngestionResource(build=book.build_context)
+    resource = Ingestion(build=book.build_context)
     with dg.DagsterInstance.ephemeral() as instance:
         yield DagsterBook(book, instance, build_defs({"ingestion": resource}), resource)
         if "context" in vars(resource):

@@ -14,7 +14,7 @@ from rag_pipeline.orchestration.partitions import DOC_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.orchestration.resources import IngestionResource
+    from rag_pipeline.orchestration.resources import Ingestion
     from rag_pipeline_tests.book import Book
 
 STAGES = tuple(stage.value for stage in Stage)
@@ -28,7 +28,7 @@ class DagsterBook:
     book: Book
     instance: dg.DagsterInstance
     definitions: dg.Definitions
-    resource: IngestionResource
+    resource: Ingestion
 
     def run(
         self,

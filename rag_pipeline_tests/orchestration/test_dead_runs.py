@@ -32,7 +32,7 @@ from rag_pipeline.orchestration.dead_runs import (
     hold_run,
 )
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 from rag_pipeline_tests.adapters.database.databases import run_postgres
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def with_locks(
 
     context = dagster_book.resource.context
     context = replace(context, services=replace(context.services, run_locks=locks))
-    resource = IngestionResource(lambda: context, listen=listen)
+    resource = Ingestion(lambda: context, listen=listen)
     definitions = build_defs({"ingestion": resource})
     return replace(dagster_book, definitions=definitions, resource=resource)
 

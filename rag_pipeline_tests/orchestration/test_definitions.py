@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from rag_pipeline.definitions import build_defs, defs
+from rag_pipeline.orchestration.resources import IngestionResource
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 INGESTION_GRAPH = {
     "discovered_docs": [],
@@ -73,6 +76,26 @@ def test_jobs_sensors_and_schedules_have_the_agreed_names_and_times() -> None:
     }
     running = {one.default_status for one in repository.schedule_defs}
     assert running == {dg.DefaultScheduleStatus.RUNNING}
+
+
+def test_resources_and_their_fields_have_types_and_descriptions() -> None:
+    resources = defs.resources or {}
+    assert set(resources) == {"ingestion", "evaluation", "question_log"}
+    for resource in resources.values():
+        assert isinstance(resource, dg.ConfigurableResource)
+        assert resource.__doc__
+        for name, field in type(resource).model_fields.items():
+            assert field.description, name
+
+
+def test_a_resource_works_on_the_docs_folder_of_its_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE_BASE_URL", "https://example.org/")
+    for name in ("first", "second"):
+        resource = IngestionResource(docs_dir=str(tmp_path / name))
+        ingestion = resource.create_resource(dg.build_init_resource_context())
+        assert ingestion.context.settings.docs_dir == tmp_path / name
 
 
 def test_loading_reads_no_settings_and_imports_only_what_an_ingestion_needs(tmp_path: Path) -> None:

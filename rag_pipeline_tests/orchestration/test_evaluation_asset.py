@@ -25,6 +25,7 @@ from rag_pipeline.evaluation.gates import (
 from rag_pipeline.evaluation.rendering import write_report
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.jobs import EVALUATE_JOB
+from rag_pipeline.orchestration.resources import EvaluationResource
 from rag_pipeline_tests.end_to_end.command import embed, make_command
 from rag_pipeline_tests.evaluation.generated_book import (
     KnowingRetriever,
@@ -52,7 +53,12 @@ def run_job(retriever: KnowingRetriever, folder: Path, leaks: int = 0) -> dg.Exe
     gates += (check_conversations(()),)
     files = write_report(report, folder, gates, answers)
     evaluation = BookEvaluation(report, gates, files, answers)
-    definitions = build_defs({"evaluate_collection": lambda: evaluation})
+
+    class Evaluated(EvaluationResource):
+        def evaluate(self) -> BookEvaluation:
+            return evaluation
+
+    definitions = build_defs({"evaluation": Evaluated()})
     with dg.DagsterInstance.ephemeral() as instance:
         return definitions.resolve_job_def(EVALUATE_JOB.name).execute_in_process(
             run_config=QUIET, instance=instance, raise_on_error=False
@@ -147,13 +153,12 @@ def evaluate_for_real(
     test_set = book.root / "questions.json"
     test_set.write_text(json.dumps({"queries": queries}), "utf-8")
     monkeypatch.chdir(book.root)
-    for name, value in (book.environment | {"EVALUATION_TEST_SET": str(test_set)}).items():
+    for name, value in book.environment.items():
         monkeypatch.setenv(name, value)
-    evaluator = (build_defs().resources or {})["evaluate_collection"]
     with dg.DagsterInstance.ephemeral() as instance:
         return dg.materialize(
             [retrieval_evaluation],
-            resources={"evaluate_collection": evaluator},
+            resources={"evaluation": EvaluationResource(test_set=str(test_set))},
             instance=instance,
             run_config=QUIET,
             raise_on_error=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -13,6 +14,7 @@ from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport
 from rag_pipeline.orchestration.jobs import FEEDBACK_JOB
+from rag_pipeline.orchestration.resources import QuestionLogResource
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 from rag_pipeline_tests.retrieval.indexed_book import (
@@ -23,20 +25,24 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rag_pipeline.core.settings import Settings
 
 
 def run_job(entries: LogEntries | None) -> dict[str, dict[str, object]]:
     """Run the feedback job with these entries and return the metadata of each asset."""
     report = UnansweredReport(1, {"not_covered": 1}, 1, ())
-    resources = {
-        "read_question_log": lambda: entries,
-        "group_unanswered": lambda _: report,
-        "write_feedback_page": lambda *_: "feedback.html",
-    }
-    return run_definitions(build_defs(resources))
+
+    class FilledLog(QuestionLogResource):
+        def read(self) -> LogEntries | None:
+            return entries
+
+        def group_unanswered(self, _: LogEntries) -> UnansweredReport:
+            return report
+
+        def write_page(self, *_: object) -> Path:
+            return Path("feedback.html")
+
+    return run_definitions(build_defs({"question_log": FilledLog()}))
 
 
 def run_definitions(definitions: dg.Definitions) -> dict[str, dict[str, object]]:

@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.orchestration import instance
 from rag_pipeline.orchestration.launch import run_ingest_job
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 from rag_pipeline_tests.book import PAGES
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_a_run_keeps_no_events_of_finished_documents_in_memory(
                 alive.append(sum(isinstance(found, dg.AssetMaterialization) for found in known))
 
     context = book.build_context()
-    resource = IngestionResource(build=lambda: context, listen=observe)
+    resource = Ingestion(build=lambda: context, listen=observe)
     assert run_ingest_job(build_defs({"ingestion": resource}), IngestionRequest())
     assert isinstance(context.services.cache, SqlEmbeddingCache)
     context.services.cache.close()

@@ -7,7 +7,7 @@ import random
 import shutil
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.partitions import to_partition_key
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import EvaluationResource, Ingestion
 from rag_pipeline_tests.book import PAGES, make_book, make_page, make_paragraph
 from rag_pipeline_tests.orchestration.dagster_book import STAGES, DagsterBook
 from rag_pipeline_tests.orchestration.test_docs_sensor import carry_out, tick
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rag_pipeline.evaluation.book import BookEvaluation
     from rag_pipeline.ingestion.events import IngestionEvent
 
 
@@ -36,7 +37,7 @@ def open_book(
 ) -> DagsterBook:
     """Open the book and the instance in a folder, as a new process does."""
     book = make_book(root, {})
-    resource = IngestionResource(book.build_context, listen=listen)
+    resource = Ingestion(book.build_context, listen=listen)
     instance = dg.DagsterInstance.from_config(os.environ["DAGSTER_HOME"])
     return DagsterBook(book, instance, build_defs({"ingestion": resource}), resource)
 
@@ -134,7 +135,7 @@ def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
         assert book.read_verdicts(rule.name, *indexed) == dict.fromkeys(indexed, "SUCCEEDED")
 
 
-def die(*_: object) -> None:
+def die(*_: object) -> Any:  # noqa: ANN401  # it never returns
     """Kill this process, as the system does when memory is short."""
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -152,9 +153,13 @@ def run_and_die(root: Path, origin: str) -> None:
         tags = {f"dagster/asset_partition_range_{end}": key for end, key in ends.items()}
         book.run_assets(STAGES, tags | {"dagster/backfill": "abcdefgh"})
     else:
-        replace(book, definitions=build_defs({"evaluate_collection": die})).run_assets(
-            ["retrieval_evaluation"]
-        )
+
+        class Killed(EvaluationResource):
+            def evaluate(self) -> BookEvaluation:
+                return die()
+
+        definitions = build_defs({"evaluation": Killed()})
+        replace(book, definitions=definitions).run_assets(["retrieval_evaluation"])
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.jobs import AUDIT_JOB, INGEST_JOB, NIGHTLY_AUDIT
-from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.resources import Ingestion
 from rag_pipeline.orchestration.store_check import STORE_CHECK
 from rag_pipeline_tests.book import PAGES, Book, make_book
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
@@ -157,7 +157,7 @@ def test_documents_indexed_with_other_settings_are_findings_with_a_remedy(
     dagster_book.run()
     book = dagster_book.book
     book.limits = replace(book.limits, max_tokens=90)
-    definitions = build_defs({"ingestion": IngestionResource(build=book.build_context)})
+    definitions = build_defs({"ingestion": Ingestion(build=book.build_context)})
     evaluation = evaluate(replace(dagster_book, definitions=definitions))
     assert count(evaluation, "wrong_model") == 3
     table = evaluation.metadata["findings"]

@@ -1,7 +1,7 @@
 """The asset `retrieval_evaluation`, whose asset checks are the quality gates of a release."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -17,6 +17,7 @@ from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.dead_runs import begin_run
+from rag_pipeline.orchestration.resources import EvaluationResource
 
 if TYPE_CHECKING:  # an ingestion loads this module too, and must not load what answers questions
     from rag_pipeline.evaluation.book import BookEvaluation
@@ -44,19 +45,19 @@ ASSET_NAME = "retrieval_evaluation"
 )
 def retrieval_evaluation(
     context: dg.AssetExecutionContext,
-    evaluate_collection: dg.ResourceParam[Callable[[], Any]],
+    evaluation: EvaluationResource,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Measure the search quality of the current collection with the golden set of questions.
 
     Yields one result with the measures as metadata and one check result per quality gate.
     """
     begin_run(context.instance, context.run.run_id, None)
-    evaluation: BookEvaluation = evaluate_collection()
-    for gate in evaluation.gates:
+    found = evaluation.evaluate()
+    for gate in found.gates:
         context.log.info(gate.sentence)
     yield dg.MaterializeResult(
-        metadata=_metadata(evaluation),
-        check_results=[_check(gate) for gate in evaluation.gates],
+        metadata=_metadata(found),
+        check_results=[_check(gate) for gate in found.gates],
     )
 
 

@@ -1,6 +1,5 @@
 """The assets `answer_feedback` and `unanswered_questions`, reports on the question log."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,7 @@ import dagster as dg
 
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.dead_runs import begin_run
+from rag_pipeline.orchestration.resources import QuestionLogResource
 
 if TYPE_CHECKING:  # an ingestion loads this module too, and must not load the question log
     from rag_pipeline.evaluation.feedback import LogEntries
@@ -34,11 +34,11 @@ _EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
 )
 def answer_feedback(
     context: dg.AssetExecutionContext,
-    read_question_log: dg.ResourceParam[Callable[[], Any]],
+    question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the ratings of the answers in the question log."""
     begin_run(context.instance, context.run.run_id, None)
-    entries = read_question_log()
+    entries = question_log.read()
     if entries is None or not entries.answers:
         return _explain(context, entries)
     from rag_pipeline.evaluation.feedback import (  # noqa: PLC0415  # see the top of the module
@@ -69,23 +69,21 @@ def answer_feedback(
 )
 def unanswered_questions(
     context: dg.AssetExecutionContext,
-    read_question_log: dg.ResourceParam[Callable[[], Any]],
-    group_unanswered: dg.ResourceParam[Callable[[Any], Any]],
-    write_feedback_page: dg.ResourceParam[Callable[[Any, Any], Any]],
+    question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the unanswered questions in the question log, and write the page for authors."""
     begin_run(context.instance, context.run.run_id, None)
-    entries = read_question_log()
+    entries = question_log.read()
     if entries is None or not entries.answers:
         return _explain(context, entries)
     from rag_pipeline.evaluation.feedback import describe_unanswered  # noqa: PLC0415  # see the top
     from rag_pipeline.evaluation.pages import to_markdown  # noqa: PLC0415  # as above
 
-    report = group_unanswered(entries)
+    report = question_log.group_unanswered(entries)
     return dg.MaterializeResult(
         metadata={
             "report": dg.MetadataValue.md(to_markdown(describe_unanswered(report))),
-            "page": dg.MetadataValue.path(write_feedback_page(entries, report)),
+            "page": dg.MetadataValue.path(question_log.write_page(entries, report)),
             "unanswered_count": report.count,
             "unlogged_count": report.unlogged_count,
             "cluster_count": report.cluster_count,

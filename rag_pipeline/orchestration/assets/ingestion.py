@@ -26,7 +26,7 @@ from rag_pipeline.orchestration.partitions import (
     to_doc_id,
 )
 from rag_pipeline.orchestration.reporting import DocReports, summarize
-from rag_pipeline.orchestration.resources import IngestConfig, IngestionResource, refuse_fields
+from rag_pipeline.orchestration.resources import IngestConfig, Ingestion, refuse_fields
 
 BOOK_INDEX = "book_index"
 """Name of the asset that stands for the whole index."""
@@ -64,7 +64,7 @@ def _specs() -> list[dg.AssetSpec]:
     name="documents",
 )
 def document_assets(
-    context: dg.AssetExecutionContext, ingestion: dg.ResourceParam[IngestionResource]
+    context: dg.AssetExecutionContext, ingestion: dg.ResourceParam[Ingestion]
 ) -> Iterator[Any]:
     """Index the documents of the selected partitions, even if they are unchanged.
 
@@ -99,7 +99,7 @@ def document_assets(
 def book_index(
     context: dg.AssetExecutionContext,
     config: IngestConfig,
-    ingestion: dg.ResourceParam[IngestionResource],
+    ingestion: dg.ResourceParam[Ingestion],
 ) -> Iterator[Any]:
     """Index what the run config says; by default every new, changed or deleted document.
 
@@ -127,7 +127,7 @@ def read_request(config: IngestConfig) -> IngestionRequest:
 
 def _ingest(
     context: dg.AssetExecutionContext,
-    ingestion: IngestionResource,
+    ingestion: Ingestion,
     request: IngestionRequest,
     *,
     repeats: bool = False,
@@ -165,7 +165,7 @@ def _ingest(
         )
 
 
-def _is_summarized(ingestion: IngestionResource, planned: RunPlanned) -> bool:
+def _is_summarized(ingestion: Ingestion, planned: RunPlanned) -> bool:
     """Return True if the book has too many documents for a partition each."""
     limit = ingestion.context.settings.doc_partitions_limit
     return len(planned.scan.discovery.docs) > limit
