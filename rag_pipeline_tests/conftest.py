@@ -16,7 +16,6 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-_DAGSTER_SETTINGS = Path(__file__).parents[1] / "dagster.yaml"
 _MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder in it that only its user may read
 _MEMORY_BYTES = 4 * 2**30  # a test needs up to some hundred MB, which it gives back at its end
 _SLOW_INPUT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -63,6 +62,8 @@ def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of Dagster in which no run has been recorded, made once for all test processes."""
     import dagster as dg  # noqa: PLC0415  # other tests start without it
 
+    from rag_pipeline.orchestration.instance import INSTANCE_SETTINGS  # noqa: PLC0415  # as above
+
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -71,7 +72,7 @@ def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not home.is_dir():
             unfinished = shared / "unfinished-history"
             unfinished.mkdir()
-            shutil.copy(_DAGSTER_SETTINGS, unfinished)
+            shutil.copy(INSTANCE_SETTINGS, unfinished)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("DAGSTER_HOME", str(unfinished))
                 dg.DagsterInstance.get().dispose()

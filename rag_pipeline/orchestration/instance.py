@@ -5,7 +5,6 @@ This module does not import Dagster, because the folder must be ready before Dag
 it, for `make dev`.
 """
 
-import logging
 import os
 import signal
 import sqlite3
@@ -24,10 +23,9 @@ from rag_pipeline.adapters.local_files import (
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import Settings, load_settings
 
-_PLACES = (
-    Path(__file__).with_name("dagster.yaml"),  # in an installed package
-    Path(__file__).parents[2] / "dagster.yaml",  # in a checkout
-)
+INSTANCE_SETTINGS: Final = Path(__file__).with_name("dagster.yaml")
+"""Dagster's instance settings. In the root of the project, `dg` would warn about them."""
+
 _LAST_TABLE: Final = "select 1 from sqlite_master where name = 'alembic_version'"
 _OPENING_TIMEOUT_S: Final = 60.0
 _OPENING_ADVICE: Final = (
@@ -90,8 +88,7 @@ def lock_opening(home: Path) -> AbstractContextManager[None]:
 
 def _copy_instance_settings(target: Path) -> None:
     """Write this package's dagster.yaml to `target`, unless `target` already has that content."""
-    source = next(place for place in _PLACES if place.is_file())
-    text = source.read_text(encoding="utf-8")
+    text = INSTANCE_SETTINGS.read_text(encoding="utf-8")
     if not target.is_file() or target.read_text(encoding="utf-8") != text:
         write_text_atomically(target, text)
 
@@ -127,8 +124,7 @@ def run_command(command: list[str]) -> None:
     A shell starts background processes with SIGINT ignored. Dagster treats SIGTERM like SIGINT, so
     it could then not be stopped. The command therefore gets the default of both signals.
     """
-    settings = load_settings()
-    home = prepare_dagster_home(settings)
+    home = prepare_dagster_home(load_settings())
     import dagster as dg  # noqa: PLC0415  # the folder must be ready before
 
     is_dg = Path(command[0]).name == "dg"
@@ -137,21 +133,14 @@ def run_command(command: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler if is_dg else signal.SIG_DFL)
     if is_dg:
-        _run_dg(command[1:], is_default=not settings.dagster_home)
+        _run_dg(command[1:])
     os.execvp(command[0], command)  # noqa: S606  # the Makefile names the command
 
 
-def _run_dg(arguments: list[str], *, is_default: bool) -> NoReturn:
-    """Run Dagster's command line in this process, which has imported Dagster already.
-
-    Dagster warns that it does not read the dagster.yaml in the working folder. The default home has
-    a copy of that file, so the warning is left out.
-    """
+def _run_dg(arguments: list[str]) -> NoReturn:
+    """Run Dagster's command line in this process, which has imported Dagster already."""
     from dagster_dg_cli.cli import cli  # noqa: PLC0415  # only `make dev` needs it
 
-    if is_default:
-        unread = "Found a dagster instance configuration value"
-        logging.getLogger("dagster").addFilter(lambda it: unread not in it.getMessage())
     os.environ["VIRTUAL_ENV"] = sys.prefix
     sys.exit(cli(arguments, prog_name="dg"))
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from rag_pipeline.core.settings import Settings
+from rag_pipeline.orchestration.instance import INSTANCE_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -110,8 +111,8 @@ def test_the_instance_settings_are_valid_and_differ_in_storage_and_queue_alone(
     tmp_path: Path,
 ) -> None:
     here, there = (
-        yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8"))
-        for folder in (DEPLOY, ROOT)
+        yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in (DEPLOY / "dagster.yaml", INSTANCE_SETTINGS)
     )
     assert "postgres" in here["storage"]
     places = {"storage", "compute_logs"}  # they exist only in a container

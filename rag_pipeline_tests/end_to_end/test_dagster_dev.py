@@ -22,6 +22,7 @@ import yaml
 
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.rules import DOCUMENT_RULES
+from rag_pipeline.orchestration.instance import INSTANCE_SETTINGS
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
 from rag_pipeline_tests.end_to_end import quick_location
 from rag_pipeline_tests.end_to_end.command import Command, embed, make_command
@@ -155,8 +156,7 @@ def make_home(command: Command) -> Path:
     """Create DAGSTER_HOME with the project's settings, and return it."""
     home = command.root / "dagster-home"
     home.mkdir(exist_ok=True)
-    settings = ROOT / "dagster.yaml"
-    (home / "dagster.yaml").write_text(settings.read_text("utf-8"), "utf-8")
+    (home / "dagster.yaml").write_text(INSTANCE_SETTINGS.read_text("utf-8"), "utf-8")
     return home
 
 
@@ -277,10 +277,10 @@ def test_a_repair_lets_dagster_show_the_documents_that_are_indexed(
 
 @pytest.mark.slow
 def test_dg_checks_the_project_without_a_warning(command: Command) -> None:
-    check = ["dg", "check", "defs", "--no-check-yaml"]  # 1.13.0 looks for a folder of YAML files
+    check = ["check", "defs", "--no-check-yaml"]  # 1.13.0 looks for a folder of YAML files
     done = subprocess.run(
-        [sys.executable, "-m", "rag_pipeline.orchestration.instance", *check],
-        env=command.environment | {"DAGSTER_HOME": str(make_home(command))},
+        [str(Path(sys.executable).with_name("dg")), *check],
+        env=command.environment | {"VIRTUAL_ENV": sys.prefix},  # an activated environment
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -18,7 +18,7 @@ from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.orchestration import instance
-from rag_pipeline.orchestration.instance import prepare_dagster_home
+from rag_pipeline.orchestration.instance import INSTANCE_SETTINGS, prepare_dagster_home
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +44,7 @@ def test_the_default_home_is_in_the_books_state_folder_and_has_our_settings(
     settings = settings_for(tmp_path)
     home = prepare_dagster_home(settings)
     assert home == settings.state_dir / "dagster"
-    assert (home / "dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
+    assert (home / "dagster.yaml").read_text() == INSTANCE_SETTINGS.read_text()
     with dg.DagsterInstance.get() as opened:
         assert opened.root_directory == str(home)
         assert not opened.telemetry_enabled
@@ -114,7 +114,7 @@ def test_an_outdated_copy_of_dagster_yaml_is_replaced(tmp_path: Path) -> None:
     home = prepare_dagster_home(settings_for(tmp_path))
     (home / "dagster.yaml").write_text("telemetry:\n  enabled: true\n")
     prepare_dagster_home(settings_for(tmp_path))
-    assert (home / "dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
+    assert (home / "dagster.yaml").read_text() == INSTANCE_SETTINGS.read_text()
 
 
 def test_a_home_named_in_the_settings_is_created_and_stays_empty(
@@ -139,7 +139,7 @@ def test_the_error_about_a_file_in_place_of_the_home_says_so(tmp_path: Path) -> 
 
 
 def test_every_instance_setting_has_a_comment() -> None:
-    sections = re.split(r"\n(?=\w)", (ROOT / "dagster.yaml").read_text(encoding="utf-8"))[1:]
+    sections = re.split(r"\n(?=\w)", INSTANCE_SETTINGS.read_text(encoding="utf-8"))[1:]
     for section in sections:
         head, *lines = [line for line in section.splitlines() if not line.lstrip().startswith("#")]
         leaves = [line for line in lines if line.strip() and not line.rstrip().endswith(":")]
