@@ -121,6 +121,7 @@ class DiscoveredDoc:
         mtime_ns: Time of the file's last change in nanoseconds; -1 if it imports other files.
         built: Its entry in the manifest of the built site; empty if there is none.
         source: Its source; None if the book has only its docs folder.
+        written: The text of a page without a file, which the site generates; otherwise empty.
     """
 
     doc_id: DocId
@@ -130,6 +131,7 @@ class DiscoveredDoc:
     mtime_ns: int
     built: bytes = b""
     source: Source | None = None
+    written: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

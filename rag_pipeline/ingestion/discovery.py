@@ -28,7 +28,7 @@ from rag_pipeline.core.site.files import SiteFileError, find_root, is_inside, re
 from rag_pipeline.core.sources import SourceKind, find_place, find_source
 from rag_pipeline.ingestion.markdown.front_matter import Visibility, find_visibility
 from rag_pipeline.ingestion.markdown.source import normalize_source
-from rag_pipeline.ingestion.partials.cards import has_generated_index, is_category
+from rag_pipeline.ingestion.partials.cards import has_generated_index, is_category, list_indexes
 from rag_pipeline.ingestion.partials.splicing import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest
 
@@ -152,6 +152,8 @@ def discover_docs(
         walk.pending.append((folder, source.prefix if source else "", frozenset()))
         while walk.pending:
             _read_folder(walk, *walk.pending.pop())
+        if source is None or source.kind is SourceKind.DOCS:
+            _add_indexes(walk, folder, source.prefix if source else "")
     if not (any(walk.found.values()) or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
         problem = f"contains no {suffixes} file that Docusaurus would build"
@@ -227,6 +229,17 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
             walk.fail(doc_path, error.code, str(error))
 
 
+def _add_indexes(walk: _Walk, folder: Path, prefix: str) -> None:
+    """Add the generated indexes that the sidebars of a docs folder declare."""
+    for place, text in list_indexes(folder, walk.root):
+        doc_id, data = parse_doc_id(prefix + place), text.encode("utf-8", "surrogatepass")
+        digest = hash_content(data, {})
+        doc = DiscoveredDoc(
+            doc_id, folder / place, digest, len(data), -1, source=walk.source, written=data
+        )
+        walk.found[Visibility.LISTED].append(doc)
+
+
 def _may_be_page(walk: _Walk, doc_path: str) -> bool:
     """Return True for a Markdown file of the source, and for a category that may have an index."""
     if walk.source is not None and walk.source.kind is SourceKind.API:
@@ -277,7 +290,7 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         digest, visibility = known.sha256, Visibility.LISTED
     else:
         content = read_site_file(path, walk.root)
-        if is_category(doc_path) and not has_generated_index(content):
+        if is_category(doc_path) and not has_generated_index(place, path, content):
             return
         imported = read_imports(place, path, content, built)
         digest = hash_content(content, imported)

@@ -24,9 +24,9 @@ from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation
 from rag_pipeline.ingestion.markdown.openapi_spec import write_spec
 from rag_pipeline.ingestion.markdown.page import read_content
-from rag_pipeline.ingestion.markdown.scope import Use
-from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
-from rag_pipeline.ingestion.partials.cards import is_category, write_category
+from rag_pipeline.ingestion.markdown.scope import CARD_LIST, Use
+from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_doc
+from rag_pipeline.ingestion.partials.cards import UNREAD_FIELD, is_category, write_category
 from rag_pipeline.ingestion.partials.images import place_images, settle_images
 from rag_pipeline.ingestion.partials.splicing import (
     Splicer,
@@ -90,8 +90,7 @@ def parse_doc(
         FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
     if source is None:
-        root = find_page_root(find_place(doc.source, doc.doc_id), doc.path)
-        source = read_file(doc.doc_id, doc.path, root)
+        source = read_doc(doc)
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     text = normalize_source(source)
@@ -102,7 +101,7 @@ def parse_doc(
         spec = _read_spec(doc, text, imported)
         text = spec.text
     front_matter = read_front_matter(doc.doc_id, text)
-    is_written = spec is not None or is_category(doc.doc_id)
+    is_written = spec is not None or is_category(doc.doc_id) or bool(doc.written)
     mdx = not is_written and is_mdx(doc.doc_id, front_matter, site)
     content = read_content(
         text,
@@ -112,6 +111,8 @@ def parse_doc(
         drops_title=_find_kind(doc) is SourceKind.BLOG,
         component_text=site.component_text,
     )
+    if front_matter.flag(UNREAD_FIELD) and doc.written:
+        content = replace(content, unread_tags=(CARD_LIST,))
     content, problems = _add_operation(doc, front_matter, content)
     if spec is not None:
         content = _set_anchors(content, spec)

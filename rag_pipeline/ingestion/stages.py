@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols import LedgerEntry
-from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import find_place
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
@@ -22,7 +21,7 @@ from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.markdown.source import (
     find_invalid_line,
     has_open_front_matter,
-    read_file,
+    read_doc,
 )
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.partials.splicing import hash_content, read_imports
@@ -180,7 +179,7 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     start = time.perf_counter()
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
     place = find_place(work.doc.source, work.doc.doc_id)
-    data = read_file(work.doc.doc_id, work.doc.path, find_page_root(place, work.doc.path))
+    data = read_doc(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
     imported = read_imports(place, work.doc.path, data, work.doc.built)
     work.doc = doc = _take_content(work.doc, hash_content(data, imported))

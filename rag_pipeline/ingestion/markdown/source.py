@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import MarkdownFormat
-from rag_pipeline.core.site.files import read_site_file
+from rag_pipeline.core.site.files import find_page_root, read_site_file
+from rag_pipeline.core.sources import find_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rag_pipeline.core.models import SiteSettings
+    from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
 
 _OPEN_HEAD: Final = re.compile(
     r"---[ \t]*\n[A-Za-z_][\w-]*:(?=\s)(?!.*^---[ \t]*$)", re.DOTALL | re.MULTILINE
 )
 """A line `---` and a line `name: value`, but no second line `---`."""
+
+
+def read_doc(doc: DiscoveredDoc) -> bytes:
+    """Return the content of a document: its file, or the text that the site generates.
+
+    Raises:
+        DocumentReadError: The file cannot be read, or it is outside the root of its site.
+    """
+    root = find_page_root(find_place(doc.source, doc.doc_id), doc.path)
+    return doc.written or read_file(doc.doc_id, doc.path, root)
 
 
 def read_file(doc_id: str, path: Path, root: Path) -> bytes:

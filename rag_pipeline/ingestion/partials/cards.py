@@ -1,7 +1,8 @@
-"""List the pages of a folder as Docusaurus does: in `<DocCardList />` and on generated indexes.
+"""List the pages of a category as Docusaurus does: in `<DocCardList />` and on generated indexes.
 
-A category without a page of its own, whose `_category_.json` links to a generated index, is a
-document too. Its text is the description of the category and the list of its pages.
+The category is a folder, or it is declared in the sidebars of the site. A category without a page
+of its own that links to a generated index is a document too. Its text is the description of the
+category and the list of its pages.
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ import math
 import posixpath
 import re
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.core.site.docusaurus import base_id, is_doc_name, make_slug, split_custom_id
+from rag_pipeline.core.site.docusaurus import (
+    HeadingIds,
+    base_id,
+    is_doc_name,
+    make_slug,
+    split_custom_id,
+    strip_number_prefix,
+)
 from rag_pipeline.core.site.files import is_inside, read_site_file
 from rag_pipeline.ingestion.markdown.front_matter import (
     Visibility,
@@ -24,17 +33,27 @@ from rag_pipeline.ingestion.markdown.front_matter import (
     read_front_matter,
 )
 from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.site.sidebars import UNREAD, read_sidebars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.ingestion.site.sidebars import SidebarItem
 
 CATEGORY_FILES: Final = ("_category_.json", "_category_.yml", "_category_.yaml")
 _CARD: Final = "#card"
+_UNREAD_CARDS: Final = "#unread"
+UNREAD_FIELD: Final = "has_unread_cards"
+"""The field of a written front matter that says that a part of the list cannot be read."""
+
 _INDEX_NAMES: Final = ("index", "readme")
 _MOST_CARDS: Final = 1_000
 _HEADING: Final = re.compile(r"^#[ \t]+(.+)$", re.MULTILINE)
-_NO_EXCERPT: Final = re.compile(r"(?:#[ \t]|import\b|export\b|:::|<|```|\||---|!\[|\{)")
+_UNDERLINED: Final = re.compile(r"\s*[^\n]*\n=+")
+_STATEMENT: Final = re.compile(r"(?:import|export)\s")
+_NO_EXCERPT: Final = re.compile(r"<[^>]*>|^#[^#]+#?|^#+\s*|^\s{0,3}>\s?|:::.*|\[\^.+?\](?:: .*)?")
 
 
 def is_category(doc_path: str) -> bool:
@@ -42,10 +61,19 @@ def is_category(doc_path: str) -> bool:
     return posixpath.basename(doc_path) in CATEGORY_FILES
 
 
-def has_generated_index(content: bytes) -> bool:
-    """Return True if the description of a category links to a generated index."""
+def has_generated_index(place: str, path: Path, content: bytes) -> bool:
+    """Return True if Docusaurus generates an index for the file that describes a category.
+
+    Args:
+        place: Path of the file below its docs folder.
+        path: Path of the file on this machine.
+        content: Content of the file.
+    """
     link = _read_category(content).get("link")
-    return isinstance(link, dict) and link.get("type") == "generated-index"
+    if not isinstance(link, dict) or link.get("type") != "generated-index":
+        return False
+    sidebars = read_sidebars(path.parents[place.count("/")])
+    return sidebars is None or sidebars.has_code or sidebars.generates(place)
 
 
 def write_category(content: str, cards: Mapping[str, bytes | None]) -> str:
@@ -67,54 +95,171 @@ def write_category(content: str, cards: Mapping[str, bytes | None]) -> str:
         if isinstance(value, str)
     }
     label = str(category.get("label") or "")
-    slug = link.get("slug") or f"/category/{make_slug(label)}"
-    head = {
-        "title": str(link.get("title") or label),
-        "description": str(link.get("description") or category.get("description") or ""),
-        "slug": str(slug),
-    }
+    title, slug = link.get("title") or label, link.get("slug") or f"/category/{make_slug(label)}"
+    description = str(link.get("description") or category.get("description") or "")
+    return _write_index(title, description, slug, cards)
+
+
+def _write_index(title: str, description: str, slug: str, cards: Mapping[str, bytes | None]) -> str:
+    head: dict[str, object] = {"title": title, "description": description, "slug": slug}
+    head |= {UNREAD_FIELD: True} if _UNREAD_CARDS in cards else {}
     fields = "\n".join(f"{name}: {json.dumps(value)}" for name, value in head.items())
-    return f"---\n{fields}\n---\n\n{head['description']}\n\n{write_cards(cards)}\n"
+    return f"---\n{fields}\n---\n\n{description}\n\n{write_cards(cards)}\n"
+
+
+def list_indexes(docs_dir: Path, root: Path) -> Iterator[tuple[str, str]]:
+    """Yield a path and the Markdown of each generated index that the site's sidebars declare.
+
+    No file has the path. It names the document, below the docs folder.
+
+    Args:
+        docs_dir: The docs folder.
+        root: The folder in which all files must be.
+    """
+    sidebars, pages, slugs = read_sidebars(docs_dir), _Pages(docs_dir, root), HeadingIds()
+    for item in sidebars.walk() if sidebars else ():
+        if item.index is None or not item.items:
+            continue
+        slug = item.index["slug"] or f"/category/{slugs.next_id(2, item.label, None)}"
+        first = next((pages.find(one.target) for one in item.items if one.kind == "doc"), None)
+        folder = "." if first is None else first.parent.relative_to(docs_dir).as_posix()
+        name = f"_category_.{slug.strip('/').replace('/', '-')}.md"
+        title, cards = item.index["title"] or item.label, pages.make_cards(item.items)
+        text = _write_index(title, item.index["description"], slug, cards)
+        yield posixpath.normpath(f"{folder}/{name}"), text
 
 
 def write_cards(cards: Mapping[str, bytes | None]) -> str:
     """Return the cards as a Markdown list, in the order of the sidebar."""
-    found = [json.loads(data) for name, data in cards.items() if data and name.endswith(_CARD)]
-    found.sort(key=lambda card: (card["position"], card["name"]))
+    found = [json.loads(cards[name] or "{}") for name in sorted(cards) if name.startswith(_CARD)]
     return "\n".join(
         f"- **{card['label']}**" + f": {card['description']}" * bool(card["description"])
         for card in found
     )
 
 
-def read_cards(site_dir: Path, folder: str, own_name: str, root: Path) -> dict[str, bytes]:
-    """Return a card for each page and subfolder of a folder, as JSON by path and a suffix.
+def has_all_cards(cards: Mapping[str, bytes | None]) -> bool:
+    """Return False if there are no cards, or if code of the site decides which there are."""
+    return _UNREAD_CARDS not in cards and any(name.startswith(_CARD) for name in cards)
+
+
+def read_cards(place: str, path: Path, root: Path) -> dict[str, bytes]:
+    """Return the cards that a page shows, as JSON by names in the order of the sidebar.
 
     Args:
-        site_dir: Folder of the site.
-        folder: Path of the folder below it.
-        own_name: Name of the file that shows the cards.
+        place: Path of the page below its docs folder.
+        path: Path of the page on this machine.
         root: The folder in which all files must be.
     """
-    cards: dict[str, bytes] = {}
+    docs_dir = path.parents[place.count("/")]
+    pages, sidebars = _Pages(docs_dir, root), read_sidebars(docs_dir)
+    own_ids = set() if is_category(place) else pages.name(path)
+    items = None if sidebars is None else sidebars.find_siblings(own_ids)
+    if items is not None:
+        return pages.make_cards(items)
+    if sidebars is None or sidebars.generates(place):
+        return _number(pages.list_folder(path.parent, path.name))
+    if sidebars.has_code:
+        return _number(pages.list_folder(path.parent, path.name)) | {_UNREAD_CARDS: b""}
+    return {}
+
+
+def _number(cards: Iterable[dict[str, Any]]) -> dict[str, bytes]:
+    return {f"{_CARD}{at:06}": json.dumps(card).encode() for at, card in enumerate(cards)}
+
+
+@dataclass(slots=True)
+class _Pages:
+    """The pages of a docs folder, found by their ids.
+
+    Attributes:
+        docs_dir: The docs folder.
+        root: The folder in which all files must be.
+    """
+
+    docs_dir: Path
+    root: Path
+    _by_id: dict[Path, dict[str, Path]] = field(default_factory=dict)
+
+    def name(self, page: Path) -> set[str]:
+        """Return the id of a page, and its id with number prefixes."""
+        own = _read_page(page, self.root)
+        given = own[0].text("id") if own else None
+        folders = page.parent.relative_to(self.docs_dir).parts
+        full = "/".join((*folders, base_id(page.name, given, strip_numbers=False)))
+        short = "/".join((*map(strip_number_prefix, folders), base_id(page.name, given)))
+        return {full, short}
+
+    def find(self, doc_id: str) -> Path | None:
+        """Return the page with an id."""
+        folder, (*parts, name) = self.docs_dir, doc_id.split("/")
+        for part in parts:
+            child = folder / part
+            if not child.is_dir():
+                numbered = (one for one in _list_entries(folder) if one.name.endswith(part))
+                child = next(
+                    (one for one in numbered if strip_number_prefix(one.name) == part), child
+                )
+            folder = child
+        if folder not in self._by_id:
+            self._by_id[folder] = {
+                name: page
+                for page in _list_entries(folder)
+                if is_doc_name(page.name) and is_inside(page, self.root)
+                for name in (base_id(page.name, "", strip_numbers=False), base_id(page.name))
+            }
+            for page in [*self._by_id[folder].values()]:
+                own = _read_page(page, self.root)
+                if own is not None and own[0].text("id"):
+                    self._by_id[folder][own[0].text("id")] = page
+        return self._by_id[folder].get(name)
+
+    def make_cards(self, items: Sequence[SidebarItem]) -> dict[str, bytes]:
+        """Return the cards of items of a sidebar."""
+        unread = {_UNREAD_CARDS: b""} if any(item.kind == UNREAD for item in items) else {}
+        return _number(self._list_items(items)) | unread
+
+    def _list_items(self, items: Iterable[SidebarItem]) -> Iterator[dict[str, Any]]:
+        for item in items:
+            if item.kind == "autogenerated":
+                yield from self.list_folder(self.docs_dir / item.target)
+            elif item.kind == "doc" or (item.kind == "category" and not item.items):
+                page = self.find(item.target)
+                card = _read_page_card(page, self.root, item.label) if page else None
+                if card is not None:
+                    yield card
+            elif item.label:
+                yield {"label": item.label, "description": item.description}
+
+    def list_folder(self, folder: Path, own_name: str = CATEGORY_FILES[0]) -> list[dict[str, Any]]:
+        """Return a card for each page and subfolder of a folder, in the order of the sidebar.
+
+        Args:
+            folder: The folder.
+            own_name: Name of the file that shows the cards. A page does not list the index.
+        """
+        cards: list[dict[str, Any]] = []
+        for entry in _list_entries(folder)[:_MOST_CARDS]:
+            is_index = entry.stem.lower() in _INDEX_NAMES and not is_category(own_name)
+            is_own = entry.name == own_name or is_index
+            if not is_inside(entry, self.root):
+                continue
+            if entry.is_dir() and not entry.name.startswith(("_", ".")):
+                card = _read_folder_card(entry, self.root)
+            elif is_doc_name(entry.name) and not is_own:
+                card = _read_page_card(entry, self.root)
+            else:
+                continue
+            if card is not None:
+                cards.append(card)
+        return sorted(cards, key=lambda card: (card["position"], card["name"]))
+
+
+def _list_entries(folder: Path) -> list[Path]:
     try:
-        entries = sorted((site_dir / folder).iterdir(), key=lambda entry: entry.name)
+        return sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError:
-        return cards
-    for entry in entries[:_MOST_CARDS]:
-        is_index = entry.stem.lower() in _INDEX_NAMES and not is_category(own_name)
-        is_own = entry.name == own_name or is_index
-        if not is_inside(entry, root):
-            continue
-        if entry.is_dir() and not entry.name.startswith(("_", ".")):
-            card = _read_folder_card(entry, root)
-        elif is_doc_name(entry.name) and not is_own:
-            card = _read_page_card(entry, root)
-        else:
-            continue
-        if card is not None:
-            cards[f"{folder}/{entry.name}{_CARD}"] = json.dumps(card).encode()
-    return cards
+        return []
 
 
 def _read_folder_card(folder: Path, root: Path) -> dict[str, Any] | None:
@@ -140,31 +285,55 @@ def _read_folder_card(folder: Path, root: Path) -> dict[str, Any] | None:
     }
 
 
-def _read_page_card(page: Path, root: Path) -> dict[str, Any] | None:
+def _read_page(page: Path, root: Path) -> tuple[FrontMatter, str] | None:
+    """Return the front matter and the text of a page; None if they cannot be read."""
     try:
         source = normalize_source(read_site_file(page, root))
-        head = read_front_matter(page.name, source)
-        position = head.number("sidebar_position")
+        return read_front_matter(page.name, source), source
     except (OSError, FrontMatterError):
         return None
-    if find_visibility(source) is not Visibility.LISTED:
+
+
+def _read_page_card(page: Path, root: Path, label: str = "") -> dict[str, Any] | None:
+    """Return the card of a page; `label` is that of the sidebar."""
+    own = _read_page(page, root)
+    if own is None or find_visibility(own[1]) is not Visibility.LISTED:
         return None
-    body = source[head.end :]
-    heading = _HEADING.search(body)
-    label = head.text("sidebar_label") or head.text("title")
+    head, body = own[0], own[1][own[0].end :]
+    try:
+        position = head.number("sidebar_position")
+    except FrontMatterError:
+        return None
+    heading, given = _HEADING.search(body), head.scalar("description")
+    label = head.text("sidebar_label") or label or head.text("title")
     return {
         "label": label or (heading[1] if heading else base_id(page.name, head.text("id"))),
-        "description": head.text("description") or _find_excerpt(body),
+        "description": _find_excerpt(body) if given is None else str(given),
         "position": math.inf if position is None else position,
         "name": page.name,
     }
 
 
 def _find_excerpt(body: str) -> str:
-    """Return the first line of prose of a page, or its first heading below the title."""
-    lines = (line.strip() for line in body.split("\n"))
-    found = next((line for line in lines if line and not _NO_EXCERPT.match(line)), "")
-    return split_custom_id(found.lstrip("# "))[0]
+    """Return the first line of text of a page, below the title; empty if there is none.
+
+    Source:
+        markdownUtils.js of @docusaurus/utils 3.10.
+    """
+    fence, in_statement = "", False
+    for line in _UNDERLINED.sub("", body, count=1).split("\n"):
+        text = line.strip()
+        in_statement = bool(text) and (in_statement or _STATEMENT.match(line) is not None)
+        ticks = len(text) - len(text.lstrip("`"))
+        if not text or (in_statement and not fence):
+            continue
+        if ticks >= max(len(fence), 3):
+            fence = "" if fence else "`" * ticks
+        elif not fence and ticks < 3:
+            shown = split_custom_id(_NO_EXCERPT.sub("", line).strip())[0]
+            if shown:
+                return shown
+    return ""
 
 
 def _read_category(content: bytes) -> dict[str, Any]:

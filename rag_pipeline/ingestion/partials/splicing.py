@@ -26,7 +26,12 @@ from rag_pipeline.ingestion.markdown.openapi_spec import find_references
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
-from rag_pipeline.ingestion.partials.cards import is_category, read_cards, write_cards
+from rag_pipeline.ingestion.partials.cards import (
+    has_all_cards,
+    is_category,
+    read_cards,
+    write_cards,
+)
 from rag_pipeline.ingestion.partials.images import place_images
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
@@ -70,10 +75,7 @@ def read_imports(
     if is_spec(path.name):
         return _read_spec_files(place, path, content)
     if CARD_LIST.encode() in content or is_category(path.name):
-        root = find_page_root(place, path)
-        base = find_site_dir(place, path)
-        folder = posixpath.dirname(locate_page(path, base))
-        found |= read_cards(base, folder, path.name, root)
+        found |= read_cards(place, path, find_page_root(place, path))
     has_words = b"import" in content or b"require(" in content
     if not has_words or next(find_imports(normalize_source(content)), None) is None:
         return found
@@ -267,13 +269,12 @@ class Splicer:
     def _read_part(self, use: Use, chain: tuple[str, ...]) -> SplicedPage | None:
         """Return a file that another one shows; None, with a warning, if it cannot be shown."""
         if use.component == CARD_LIST:
-            text = write_cards(self.files)
-            if not text:
-                self.components.append(CARD_LIST)
-                return None
-            use = replace(use, text=text)
+            use = replace(use, text=write_cards(self.files))
+            self.components += [] if has_all_cards(self.files) else [CARD_LIST]
         if use.text:
             return self._parse_part(use, use.text, (*chain, ""))
+        if not use.target:
+            return None
         place = resolve_import(chain[-1], use.target)
         data = None if place is None else self.files.get(place)
         if place is None:

@@ -1,13 +1,17 @@
 """Read the plain literals of the value that a JavaScript or TypeScript module exports.
 
-The module is never run. Strings, numbers, booleans, lists and objects are read, and names of
-constants that the same module declares. Everything else becomes a `Computed` value with its place.
+The module is never run. Strings, numbers, booleans, lists and objects are read, names of constants
+that the same module declares, and the values that it imports from modules and JSON files beside it.
+Everything else becomes a `Computed` value with its place.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.errors import MissingDependencyError
@@ -15,7 +19,6 @@ from rag_pipeline.core.site.files import SiteFileError, find_root, read_site_fil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tree_sitter import Node
 
@@ -39,6 +42,7 @@ _FUNCTIONS: Final = {
     *("arrow_function", "function_declaration", "function_expression", "generator_function"),
     *("generator_function_declaration", "method_definition"),
 }
+_MODULE_SUFFIXES: Final = ("", ".js", ".ts", ".json", ".mjs", ".cjs", ".mts", ".cts")
 _CONTROL_CHARACTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "\n": ""}
 
 
@@ -109,8 +113,12 @@ def guess(value: Literal) -> Literal:
     return value.fallback if isinstance(value, Computed) and value.has_fallback else value
 
 
-def read_exported_value(path: Path) -> Literal:
-    """Return the value of `export default` or `module.exports`.
+def read_exported_value(path: Path, files: set[Path] | None = None) -> Literal:
+    """Return the value of `export default` or `module.exports`, or of a JSON file.
+
+    Args:
+        path: The module.
+        files: Receives the path of each file that is read.
 
     Raises:
         OSError: The file cannot be read.
@@ -118,45 +126,96 @@ def read_exported_value(path: Path) -> Literal:
             or exports no such value.
         MissingDependencyError: The parser is not installed.
     """
-    try:
-        source = read_site_file(path, find_root(path.parent), MAX_SOURCE_BYTES)
-    except SiteFileError as error:
-        raise ModuleSyntaxError(error.strerror) from error
-    root = _parse(source, typescript=path.suffix in _TYPESCRIPT)
-    if root.has_error:
-        broken = next((node for node in _walk(root) if node.is_error or node.is_missing), root)
-        language = "TypeScript" if path.suffix in _TYPESCRIPT else "JavaScript"
-        message = f"line {broken.start_point.row + 1} is not valid {language}"
-        raise ModuleSyntaxError(message)
-    exported = _find_export(root)
-    if exported is None:
-        message = "it has neither `export default` nor `module.exports`"
-        raise ModuleSyntaxError(message)
-    return _Reader(_find_constants(root), _find_changes(root)).read(exported)
+    progress = _Progress(find_root(path.parent), set() if files is None else files)
+    return _Reader(path, progress).read_export()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What the reading of a module shares with that of the modules that it imports.
+
+    Attributes:
+        root: The folder in which all files must be.
+        files: The files that were opened.
+        modules: The modules that were parsed.
+        importers: The modules that are being read, each of which imports the next one.
+        left: The number of expressions that may still be read.
+    """
+
+    root: Path
+    files: set[Path]
+    modules: dict[Path, _Reader] = field(default_factory=dict)
+    importers: list[Path] = field(default_factory=list)
+    left: int = MAX_NODES
 
 
 class _Reader:
-    """Reader of expressions.
+    """Reader of the expressions of one module, or of a JSON file."""
 
-    Args:
-        constants: The values of the constants at the top level of the module.
-        changes: The expressions that may change a constant, by its name and the changed property;
-            the property is empty if any may change.
-    """
+    def __init__(self, path: Path, progress: _Progress) -> None:
+        self._path = path
+        self._progress = progress
+        progress.files.add(path)
+        try:
+            self._source = read_site_file(path, progress.root, MAX_SOURCE_BYTES)
+        except SiteFileError as error:
+            raise ModuleSyntaxError(error.strerror) from error
+        if path.suffix == ".json":
+            return
+        root = _parse(self._source, typescript=path.suffix in _TYPESCRIPT)
+        if root.has_error:
+            broken = next((node for node in _walk(root) if node.is_error or node.is_missing), root)
+            language = "TypeScript" if path.suffix in _TYPESCRIPT else "JavaScript"
+            message = f"line {broken.start_point.row + 1} is not valid {language}"
+            raise ModuleSyntaxError(message)
+        exported = _find_export(root)
+        if exported is None:
+            message = "it has neither `export default` nor `module.exports`"
+            raise ModuleSyntaxError(message)
+        self._exported = exported
+        self._constants, self._changes = _find_constants(root), _find_changes(root)
+        self._imports = _find_imports(root)
+        progress.modules[path] = self
 
-    def __init__(self, constants: dict[str, Node], changes: dict[str, dict[str, Node]]) -> None:
-        self._constants = constants
-        self._changes = changes
-        self._left = MAX_NODES
+    def read_export(self, depth: int = 0) -> Literal:
+        """Return the exported value.
 
-    def read(self, node: Node, depth: int = 0) -> Literal:  # noqa: C901, PLR0911  # one case per kind of expression
+        Raises:
+            ModuleSyntaxError: The expressions exceed the limits, or the JSON is not valid.
+        """
+        if self._path.suffix == ".json":
+            self._progress.left -= self._source.count(b",")
+            return _read_json(self._source)
+        self._progress.importers.append(self._path)
+        try:
+            return self.read(self._exported, depth)
+        finally:
+            self._progress.importers.pop()
+
+    def _import(self, target: str, node: Node, depth: int) -> Literal:
+        """Return the value of a module beside this one; a package is computed."""
+        place = Path(os.path.normpath(self._path.parent / target))
+        places = [place.with_name(place.name + suffix) for suffix in _MODULE_SUFFIXES]
+        if place.suffix == ".js":
+            places.append(place.with_suffix(".ts"))
+        path = next((one for one in places if one.is_file()), None)
+        is_circle = path in self._progress.importers
+        if not target.startswith(("./", "../")) or path is None or is_circle:
+            return Computed(*_quote(node))
+        try:
+            module = self._progress.modules.get(path) or _Reader(path, self._progress)
+            return module.read_export(depth)
+        except (OSError, ModuleSyntaxError):
+            return Computed(*_quote(node))
+
+    def read(self, node: Node, depth: int = 0) -> Literal:  # noqa: C901, PLR0911, PLR0912  # one case per kind of expression
         """Return the value of an expression.
 
         Raises:
             ModuleSyntaxError: The expressions exceed the limits.
         """
-        self._left -= 1
-        if depth > MAX_DEPTH or self._left < 0:
+        self._progress.left -= 1
+        if depth > MAX_DEPTH or self._progress.left < 0:
             message = f"line {node.start_point.row + 1} is nested too deeply, or has too many parts"
             raise ModuleSyntaxError(message)
         depth += 1
@@ -172,7 +231,7 @@ class _Reader:
         if kind == "number" and _text(node).isdecimal():
             return int(_text(node)[:20])
         if kind == "array":
-            return [self.read(one, depth) for one in _list_parts(node)]
+            return self._read_list(node, depth)
         if kind == "object":
             return self._read_object(node, depth)
         if kind in _FUNCTIONS:
@@ -181,10 +240,42 @@ class _Reader:
             return self._read_constant(node, depth)
         if kind == "binary_expression":
             return self._read_fallback(node, depth)
-        if kind == "call_expression" and _text(node).startswith("require.resolve("):
-            named = _list_parts(node.named_children[-1])
-            return self.read(named[0], depth) if len(named) == 1 else Computed(*_quote(node))
+        if kind == "member_expression":
+            return self._read_member(node, depth)
+        if kind == "call_expression":
+            return self._read_required(node, depth)
         return Computed(*_quote(node))
+
+    def _read_required(self, node: Node, depth: int) -> Literal:
+        """Return the value of `require(...)`, or the path in `require.resolve(...)`."""
+        name, named = _text(node.named_children[0]), _list_parts(node.named_children[-1])
+        if name not in {"require", "require.resolve"} or len(named) != 1:
+            return Computed(*_quote(node))
+        target = self.read(named[0], depth)
+        if name == "require" and isinstance(target, str):
+            return self._import(target, node, depth)
+        return target
+
+    def _read_member(self, node: Node, depth: int) -> Literal:
+        """Return a property such as `sidebar.guides`; `.default` of a module is its value."""
+        owner, name = self.read(node.named_children[0], depth), _text(node.named_children[-1])
+        if isinstance(owner, ObjectLiteral) and owner.rest is None and name in owner.properties:
+            return owner.properties[name]
+        is_module = _text(node.named_children[0]).startswith("require(")
+        if is_module and name == "default" and not isinstance(owner, Computed):
+            return owner
+        return Computed(*_quote(node))
+
+    def _read_list(self, node: Node, depth: int) -> Literal:
+        items: list[Literal] = []
+        for part in _list_parts(node):
+            is_spread = part.type == "spread_element"
+            value = self.read(part.named_children[0] if is_spread else part, depth)
+            if is_spread and isinstance(value, list):
+                items += value
+            else:
+                items.append(Computed(*_quote(part)) if is_spread else value)
+        return items
 
     def _read_text(self, node: Node, depth: int) -> Literal:
         pieces: list[str] = []
@@ -225,11 +316,14 @@ class _Reader:
 
     def _read_constant(self, node: Node, depth: int) -> Literal:
         """Return the value of a constant; parts that the module changes are computed."""
-        stated = self._constants.get(_text(node))
-        if stated is None:
+        name = _text(node)
+        if name in self._imports:
+            value = self._import(self._imports[name], node, depth)
+        elif name in self._constants:
+            value = self.read(self._constants[name], depth)
+        else:
             return Computed(*_quote(node))
-        value = self.read(stated, depth)
-        changes = self._changes.get(_text(node), {})
+        changes = self._changes.get(name, {})
         if not changes or isinstance(value, str | int | float | None):
             return value
         if not isinstance(value, ObjectLiteral) or "" in changes:
@@ -260,6 +354,19 @@ def _parse(source: bytes, *, typescript: bool) -> Node:
     return Parser(Language(language)).parse(source).root_node
 
 
+def _read_json(source: bytes) -> Literal:
+    """Return the value of a JSON file.
+
+    Raises:
+        ModuleSyntaxError: It is not valid JSON.
+    """
+    try:
+        return as_literal(json.loads(source))
+    except (ValueError, RecursionError) as error:
+        message = "it is not valid JSON"
+        raise ModuleSyntaxError(message) from error
+
+
 def _find_export(root: Node) -> Node | None:
     """Return the expression that the module exports; the last one if there are several."""
     found = None
@@ -287,6 +394,19 @@ def _find_constants(root: Node) -> dict[str, Node]:
                 if name is not None and value is not None and name.type == "identifier":
                     constants[_text(name)] = value
     return constants
+
+
+def _find_imports(root: Node) -> dict[str, str]:
+    """Return the modules in statements such as `import guides from "./guides"`, by name."""
+    imports: dict[str, str] = {}
+    for statement in root.named_children:
+        source = statement.child_by_field_name("source")
+        clause = statement.named_children[0] if statement.named_children else None
+        if statement.type != "import_statement" or source is None or clause is None:
+            continue
+        if clause.named_children and clause.named_children[0].type == "identifier":
+            imports[_text(clause.named_children[0])] = _text(source)[1:-1]
+    return imports
 
 
 def _find_changes(root: Node) -> dict[str, dict[str, Node]]:

@@ -51,6 +51,46 @@ def test_objects_are_read_with_their_spreads_and_methods(tmp_path: Path) -> None
     assert found.get("missing") is None
 
 
+IMPORTED = {
+    "required": "module.exports = require('./parts');",
+    "required with a suffix": "module.exports = require('./parts.js');",
+    "default of a module": "module.exports = require('./parts').default;",
+    "imported": "import parts from './parts'; export default parts;",
+    "spread": "export default [...require('./parts')];",
+    "JSON": "export default require('./parts.json');",
+    "property": "const all = {parts: require('./parts')}; export default all.parts;",
+}
+
+
+@pytest.mark.parametrize("source", IMPORTED.values(), ids=IMPORTED)
+def test_a_value_of_a_module_beside_it_is_read(tmp_path: Path, source: str) -> None:
+    (tmp_path / "parts.ts").write_text(
+        "const all = {wheels: ['rim', 'hub']};\nexport default all.wheels;"
+    )
+    (tmp_path / "parts.json").write_text('["rim", "hub"]')
+    assert read(tmp_path, source) == ["rim", "hub"]
+
+
+UNREADABLE = ("export default [", "export default require('./config');", "const a = 1;", None)
+
+
+@pytest.mark.parametrize("other", UNREADABLE)
+def test_a_module_that_cannot_be_read_is_computed(tmp_path: Path, other: str | None) -> None:
+    if other is not None:
+        (tmp_path / "other.ts").write_text(other)
+    found = read(tmp_path, "export default ['rim', require('./other')];")
+    assert isinstance(found, list)
+    assert found[0] == "rim"
+    assert isinstance(found[1], Computed)
+
+
+def test_an_import_from_outside_the_root_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text('["rim"]')
+    site = tmp_path / "site"
+    (site / ".git").mkdir(parents=True)
+    assert isinstance(read(site, "export default require('../secret.json');"), Computed)
+
+
 COMPUTED = {
     "call": "export default ask();",
     "import": "import x from './helper'; export default x;",
