@@ -172,8 +172,9 @@ class _Reader:
         if exported is None:
             message = "it has neither `export default` nor `module.exports`"
             raise ModuleSyntaxError(message)
-        self._exported = exported
+        self._exported, body = _find_returned(exported)
         self._constants, self._changes = _find_constants(root), _find_changes(root)
+        self._constants |= _find_constants(body) if body is not None else {}
         self._imports = _find_imports(root)
         progress.modules[path] = self
 
@@ -381,6 +382,20 @@ def _find_export(root: Node) -> Node | None:
             left, right = _split(statement.named_children[0])
             found = right if _text(left) == "module.exports" else found
     return found
+
+
+def _find_returned(exported: Node) -> tuple[Node, Node | None]:
+    """Return the value that an exported function returns at its end, and the function's body.
+
+    A value that is no such function is returned unchanged, without a body.
+    """
+    body = exported.child_by_field_name("body") if exported.type in _FUNCTIONS else None
+    if body is None or body.type != "statement_block":
+        return body or exported, None
+    last = body.named_children[-1] if body.named_children else body
+    is_plain = last.type == "return_statement" and len(last.named_children) == 1
+    has_others = sum(node.type == "return_statement" for node in _walk(body)) > 1
+    return (last.named_children[0], body) if is_plain and not has_others else (exported, None)
 
 
 def _find_constants(root: Node) -> dict[str, Node]:

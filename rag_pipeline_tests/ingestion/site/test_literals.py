@@ -34,6 +34,8 @@ LITERAL = {
     "template": ("const a = 'x'; export default `/${a}/`;", "/x/"),
     "types": ("export default (['a'] as const) satisfies string[];", ["a"]),
     "resolved name": ("export default require.resolve('@docusaurus/x');", "@docusaurus/x"),
+    "function": ("export default async function make() { const a = 'x'; return [a]; }", ["x"]),
+    "short function": ("export default () => ['x'];", ["x"]),
     "method of a text": ("const a = 'x'; a.trim(); export default a;", "x"),
 }
 
@@ -101,7 +103,8 @@ COMPUTED = {
     "changed list": "const a = [1]; a.push(2); export default a;",
     "given to a function": "const a = [1]; change(a); export default a;",
     "condition": "export default ask() ? 1 : 2;",
-    "function": "export default () => 'x';",
+    "function with two results": "export default () => { if (ask()) return 1; return 2; };",
+    "result of a call": "export default () => { return ask(); };",
     "sum": "export default 'a' + 'b';",
     "large template": "const a = '" + "x" * 1000 + "'; const b = `" + "${a}" * 1100 + "`;"
     "export default b;",
