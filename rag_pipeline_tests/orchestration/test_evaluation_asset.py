@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,37 @@ def test_a_bad_evaluation_fails_the_run_and_is_materialized_nevertheless(
     assert set(checks) == set(ALL_GATES)
     assert failed <= {name for name, passed in checks.items() if not passed}
     assert len(result.get_asset_materialization_events()) == 1
+
+
+def test_the_automation_evaluates_at_four_if_the_index_changed_since_the_last_evaluation() -> None:
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    index, evaluation = "book_index", ASSET.to_user_string()
+    steps: list[tuple[int, int, list[str], int]] = [
+        (0, 1, [], 0),
+        (0, 4, [], 0),  # there is no index
+        (0, 5, [index], 0),
+        (1, 4, [], 1),
+        (1, 5, [evaluation], 0),
+        (2, 4, [], 0),  # the index did not change
+        (2, 5, [index], 0),
+        (3, 4, [], 1),
+        (3, 5, [index, evaluation], 0),  # the index changed during the evaluation
+        (4, 4, [], 1),
+    ]
+    cursor = None
+    with dg.DagsterInstance.ephemeral() as instance:
+        for day, hour, updated, requested in steps:
+            for changed in updated:
+                instance.report_runless_asset_event(dg.AssetMaterialization(changed))
+            result = dg.evaluate_automation_conditions(
+                build_defs(),
+                instance,
+                asset_selection=dg.AssetSelection.assets(ASSET),
+                evaluation_time=midnight + timedelta(days=day, hours=hour, minutes=1),
+                cursor=cursor,
+            )
+            cursor = result.cursor
+            assert result.total_requested == requested, (day, hour)
 
 
 @pytest.fixture(scope="module")

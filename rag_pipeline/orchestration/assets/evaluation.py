@@ -29,7 +29,11 @@ ASSET_NAME = "retrieval_evaluation"
     name=ASSET_NAME,
     deps=[BOOK_INDEX],
     # Off until the automation sensor is switched on, because an evaluation can cost money.
-    automation_condition=dg.AutomationCondition.on_cron("0 4 * * *"),
+    automation_condition=(
+        dg.AutomationCondition.cron_tick_passed("0 4 * * *")
+        & ~dg.AutomationCondition.any_deps_missing()
+        & ~dg.AutomationCondition.newly_updated().since(dg.AutomationCondition.any_deps_updated())
+    ),
     group_name="evaluation",
     kinds={"python"},
     check_specs=[
