@@ -348,19 +348,6 @@ class _Draft:
         return self.units[-1].end
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A container that is open while the blocks of a document are read.
-
-    Attributes:
-        number: Number of the container.
-        path: The path before the container, to which the text after it belongs.
-    """
-
-    number: int
-    path: Path
-
-
 def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     """Cut a parsed document into chunks, in source order.
 
@@ -408,16 +395,15 @@ def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[Path, list[Block]]]:
     """
     path: Path = ()
     blocks: list[Block] = []
-    opened: list[_Open] = []
+    opened: dict[int, Path] = {}  # by the number of a container: the path before it
     for block in parsed.blocks:
         before = path
-        if opened:
-            around = {container.number for container in block.containers}
-            while any(one.number not in around for one in opened):
-                path = opened.pop().path
+        around = {container.number for container in block.containers}
+        while not opened.keys() <= around:
+            _, path = opened.popitem()
         for container in block.containers:
-            if all(one.number != container.number for one in opened):
-                opened.append(_Open(container.number, path))
+            if container.number not in opened:
+                opened[container.number] = path
                 path = (*path, container.label) if container.label else path
         if block.heading is not None:
             heading = parsed.document.headings[block.heading]

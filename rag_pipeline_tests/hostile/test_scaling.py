@@ -188,6 +188,15 @@ def test_time_grows_in_proportion_to_the_text(step: str, pattern: str, tmp_path:
     assert grows_in_proportion(growth), growth
 
 
+def test_nested_directives_take_about_as_long_as_directives_beside_each_other(
+    tmp_path: Path,
+) -> None:
+    def run(pattern: str) -> float:
+        return min(measure(lambda: read(pattern * 1_000, tmp_path)) for _ in range(3))
+
+    assert run(":::a\n:::a\n") < 4 * run(":::a\n:::\n")
+
+
 def test_repeated_headers_take_linear_time() -> None:
     def run(count: int) -> Callable[[], object]:
         headers = [(b"x", b"a" * 50)] * count

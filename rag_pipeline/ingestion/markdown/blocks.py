@@ -350,6 +350,7 @@ def nest_blocks(pieces: Iterable[Piece]) -> tuple[TextBlock, ...]:
     """
     found: list[TextBlock] = []
     place_of: dict[Container, int] = {}
+    ends: dict[int, tuple[int, int]] = {}
     for kind, containers, start, end, first, last, links in pieces:
         for container in containers:
             if container.kind is None:
@@ -357,10 +358,11 @@ def nest_blocks(pieces: Iterable[Piece]) -> tuple[TextBlock, ...]:
             at = place_of.setdefault(container, len(found))
             if at == len(found):
                 found.append(TextBlock(container.kind, start, end, first, last, links))
-            else:
-                found[at] = replace(found[at], end=end, end_line=last)
+            ends[at] = (end, last)
         if kind is not None:
             found.append(TextBlock(kind, start, end, first, last, links))
+    for at, (end, last) in ends.items():
+        found[at] = replace(found[at], end=end, end_line=last)
     return tuple(found)
 
 
