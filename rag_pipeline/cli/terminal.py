@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from rag_pipeline.answering.checking import ModelCheck
-    from rag_pipeline.answering.models import Answer
+    from rag_pipeline.answering.models import Answer, Passage
     from rag_pipeline.core.models import DocFailure, Figure
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.events import IngestionEvent
@@ -244,7 +244,7 @@ def show_quotes(answer: Answer) -> str:
             "\n".join(
                 [
                     f"{passage.text}\n\n  [{passage.number}] {show_citation(passage.citation)}",
-                    *(f"      Figure: {name_figure(figure)}" for figure in passage.figures),
+                    *(f"      Figure: {_name_figure(one, passage)}" for one in passage.figures),
                 ]
             )
             for passage in answer.passages
@@ -254,11 +254,13 @@ def show_quotes(answer: Answer) -> str:
     return "\n".join(["\n\n".join(blocks), *([""] if answer.passages and notes else []), *notes])
 
 
-def name_figure(figure: Figure) -> str:
-    """Format the caption or alternative text of an image with its address; `diagram` for others."""
+def _name_figure(figure: Figure, passage: Passage) -> str:
+    """Format an image's address, with its caption or alternative text unless the passage has it."""
     if figure.kind != "image":
         return figure.caption or "diagram"
-    return f"{figure.caption or figure.text}  {figure.address}".strip()
+    name = figure.caption or figure.text
+    is_quoted = name in " ".join(passage.text.split())
+    return figure.address if is_quoted else f"{name}  {figure.address}"
 
 
 def show_answer_sources(answer: Answer) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from rag_pipeline.cli.asking import write_pieces
 from rag_pipeline.cli.terminal import show_answer_sources, show_ingestion, show_quotes
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.models import DocFailure, Figure, Stage
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.report import IngestionReport
@@ -43,6 +44,25 @@ def test_a_quoted_passage_is_printed_with_its_place_below() -> None:
     lines = show_quotes(quoted).split("\n")
     assert lines[:4] == [SELECTION, "", "  [1] Selected text", ""]
     assert lines[4] == f"Note: {quoted.notices[0].text}"
+
+
+def test_a_figure_is_named_unless_the_passage_has_its_text() -> None:
+    query = Query("What holds a servo?", Mode.SELECTED_TEXT_ONLY, selected_text=SELECTION)
+    quoted = answer(query, settings=SETTINGS)
+    figures = (
+        Figure("image", "/a.png", "A servo at work", "", 1),
+        Figure("image", "/b.png", "its joint at an angle", "", 1),
+        Figure("image", "/c.png", "", "", 1),
+        Figure("diagram", "", "graph TD", "", 1),
+    )
+    passage = replace(quoted.passages[0], figures=figures)
+    lines = show_quotes(replace(quoted, passages=(passage,))).split("\n")
+    assert [line.strip() for line in lines if line.startswith("      ")] == [
+        "Figure: A servo at work  /a.png",
+        "Figure: /b.png",
+        "Figure: /c.png",
+        "Figure: diagram",
+    ]
 
 
 def test_a_notice_of_a_refusal_starts_on_its_own_line() -> None:

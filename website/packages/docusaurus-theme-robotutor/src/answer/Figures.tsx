@@ -6,14 +6,19 @@ import {findBuiltImage, isBuilt} from './builtImages';
 import {useBookUrl} from './useBookUrl';
 import styles from './answer.module.css';
 
-/** The images and diagrams beside a passage, except those that its text contains. */
+/**
+ * The images and diagrams beside a passage, except diagrams that its text contains. Nor are captions
+ * and alternative texts repeated that the text contains.
+ */
 export function Figures({passage: {citation, figures = [], text}}: {passage: Passage}): ReactNode {
+  const words = text.replace(/\s+/g, ' ');
+  const once = (part: string): string => (words.includes(part) ? '' : part);
   return figures.map((figure, at) => {
     if (figure.kind !== 'diagram') {
-      return <Image key={at} figure={figure} page={citation.url} />;
+      return <Image key={at} figure={figure} once={once} page={citation.url} />;
     }
     return text.includes(figure.text) ? null : (
-      <Captioned key={at} caption={figure.caption}>
+      <Captioned key={at} caption={once(figure.caption)}>
         <Diagram source={figure.text} />
       </Captioned>
     );
@@ -29,13 +34,20 @@ function Captioned({caption, children}: {caption: string; children: ReactNode}):
   );
 }
 
+interface ImageProps {
+  figure: Figure;
+  page: string;
+  /** Returns a text, or nothing if the passage contains it. */
+  once: (part: string) => string;
+}
+
 /** An image of the site. Images of other hosts are never loaded. */
-function Image({figure, page}: {figure: Figure; page: string}): ReactNode {
+function Image({figure, once, page}: ImageProps): ReactNode {
   const address = useImageAddress(figure, page);
   return (
     address && (
-      <Captioned caption={figure.caption}>
-        <img src={address} alt={figure.text} loading="lazy" />
+      <Captioned caption={once(figure.caption)}>
+        <img src={address} alt={once(figure.text)} loading="lazy" />
       </Captioned>
     )
   );

@@ -311,6 +311,12 @@ describe('figures of a passage', () => {
     vi.unstubAllGlobals();
   });
 
+  it('do not repeat the texts of the passage', async () => {
+    const shown = await showFigures([figure], 'A\nfoot\n\nFigure 1\n\nIt falls.');
+    expect(shown).toEqual([['http://localhost:3000/book/img/foot.png', '']]);
+    expect(document.body.textContent!.split('Figure 1')).toHaveLength(2);
+  });
+
   it('are diagrams, each once', async () => {
     const diagram = {kind: 'diagram', text: 'graph TD; A-->B', caption: 'Falling', address: ''};
     await showFigures([diagram]);
