@@ -52,6 +52,7 @@ _TITLE: Final = re.compile(r"#[ \t]+[^ \t\n].*|.*\n=+(?:\n|$)")
 _MOST_NAMED: Final = 5  # missing images of one page
 _MODULE_FOLDER: Final = re.compile(r"(?:\d+[-_. ]+)?module[-_. ]*\d+\b.*", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z]+")
+_AND: Final = re.compile(r"(?<![a-z])and(?![a-z])|&")
 _HANDS_ON: Final = re.compile(r"hands[-_. ]on(?![a-z])")
 _WORDS: Final = {
     ContentType.LAB: (
@@ -338,7 +339,8 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
     `content_type` in the front matter takes precedence if it names a type. Next, a document below a
     folder with the word "capstone" in its name is an assessment. Otherwise the words of the file
     name decide, then those of the folders, innermost first. If a name has words of several types,
-    the last one counts: `lab-quiz` is a quiz.
+    the last one counts: `lab-quiz` is a quiz. A folder of several subjects, such as
+    `project-and-assessment`, decides only if each of them is a type.
     """
     given = front_matter.text("content_type").lower()
     if given in set(ContentType):
@@ -351,11 +353,11 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
         return ContentType.API
     if any("capstone" in _WORD.findall(folder) for folder in folders):
         return ContentType.ASSESSMENT
-    for part in (name.rsplit(".", 1)[0], *reversed(folders)):
-        found = _type_of_name(part)
-        if found is not None:
-            return found
-    return ContentType.PROSE
+    found = [_type_of_name(name.rsplit(".", 1)[0])]
+    for folder in reversed(folders):
+        subjects = [_type_of_name(subject) for subject in _AND.split(folder)]
+        found.append(subjects[-1] if all(subjects) else None)
+    return next((kind for kind in found if kind is not None), ContentType.PROSE)
 
 
 def _as_document_type(kind: ContentType) -> ContentType:
