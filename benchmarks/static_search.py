@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.answering import apply_grounding_policy
-from rag_pipeline.cli.loading import load_index
+from rag_pipeline.cli.initializing import load_index
 from rag_pipeline.evaluation.golden_set import QUESTIONS_PATH, load_golden_set
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.serving.static_search import export_search

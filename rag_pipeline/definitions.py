@@ -5,10 +5,13 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
-from rag_pipeline.orchestration.assets.feedback import answer_feedback, unanswered_questions
+from rag_pipeline.orchestration.assets.evaluation import (
+    answer_feedback,
+    retrieval_evaluation,
+    unanswered_questions,
+)
 from rag_pipeline.orchestration.assets.ingestion import book_index, document_assets
-from rag_pipeline.orchestration.checks import document_checks
+from rag_pipeline.orchestration.checks import document_checks, store_matches_ledger
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
     DAILY_EVALUATION,
@@ -25,7 +28,6 @@ from rag_pipeline.orchestration.resources import (
     QuestionLogResource,
 )
 from rag_pipeline.orchestration.sensors import build_docs_sensor
-from rag_pipeline.orchestration.store_check import store_matches_ledger
 
 
 def build_defs(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.loading import load_index
+from rag_pipeline.cli.initializing import load_index
 from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, TopK, with_filters
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pipeline.cli.indexing import ingest_and_tell, open_ingestion
-from rag_pipeline.cli.initializing import load_book_or_site
-from rag_pipeline.cli.loading import load_book, load_index
+from rag_pipeline.cli.initializing import load_book, load_book_or_site, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir, TestSet
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError

@@ -1,20 +1,23 @@
-"""The command `init`, and the detection of a site for `ingest --site`."""
-
-# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
+"""The command `init`, and the settings of a command with the site of its book."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pipeline.cli.loading import load_book
+from rag_pipeline.adapters.recorded_site import read_recorded_site
 from rag_pipeline.cli.options import AsJson, DocsPlugin, RunConfig
 from rag_pipeline.cli.output import print_result, tell
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.ingestion.site.detection import settle_site
+from rag_pipeline.ingestion.site.docusaurus_config import find_loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.site.detection import DetectedSite
     from rag_pipeline.ingestion.site.site_file import FileDifference
+
 
 commands = typer.Typer()
 
@@ -199,7 +203,6 @@ def _detect(
     site: str, docs_plugin: str | None, *, run_config: bool, may_ask: bool = True
 ) -> DetectedSite:
     """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
-    from rag_pipeline.cli.consent import has_consent
     from rag_pipeline.core.settings.file import SETTINGS_FILE
     from rag_pipeline.ingestion.site.detection import detect_site, find_site_config
     from rag_pipeline.ingestion.site.site_file import read_site_file
@@ -269,3 +272,57 @@ def _show_difference(one: FileDifference) -> str:
 
 def _show(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def load_book(docs_dir: str | None) -> Settings:
+    """Load the settings of a command that reads the docs folder.
+
+    Raises:
+        ConfigurationError: A setting is invalid, or the site of the docs folder is not known.
+    """
+    return settle_site(load_settings(docs_dir=docs_dir))
+
+
+def load_index(docs_dir: str | None) -> Settings:
+    """Load the settings of a command that reads the index and may run without the docs folder.
+
+    If the site of the docs folder is not known, it is the one that the index was built for.
+    """
+    settings = load_settings(docs_dir=docs_dir)
+    with suppress(ConfigurationError, MissingDependencyError):
+        settings = settle_site(settings)
+    recorded = read_recorded_site(settings) if settings.unset_site_fields else None
+    return settings.fill_site(recorded) if recorded else settings
+
+
+def has_consent(config: Path) -> bool:
+    """Return True if a person has allowed to run a `docusaurus.config`.
+
+    A person at a terminal is asked once for each content of the file. Without a terminal, in a job
+    of continuous integration, and if the site cannot be run anyway, the answer is no.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or os.environ.get("CI"):
+        return False
+    if isinstance(find_loader(config.parent), str):
+        return False
+    place = f"{config.resolve()}\n".encode()
+    answer = _find_answers() / hashlib.sha256(place + config.read_bytes()).hexdigest()
+    if answer.is_file():
+        return answer.read_text(encoding="utf-8") == "yes"
+    is_allowed = typer.confirm(
+        f"{config} computes values. Run it with Node? It can do everything that you can do on this "
+        "machine. The answer is remembered until the file changes",
+        err=True,
+    )
+    answer.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    answer.write_text("yes" if is_allowed else "no", encoding="utf-8")
+    return is_allowed
+
+
+def _find_answers() -> Path:
+    """Return the folder of the answers. It belongs to the user; no file of a site can name it."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "rag-pipeline" / "run-config"
+
+
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast

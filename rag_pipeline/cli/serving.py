@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from rag_pipeline.cli.loading import load_book, load_index
+from rag_pipeline.cli.initializing import load_book, load_index
 from rag_pipeline.cli.options import AsJson, BuiltSite, DocsDir
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import MissingDependencyError

@@ -4,8 +4,8 @@ from typing import Final
 
 import dagster as dg
 
-from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
-from rag_pipeline.orchestration.store_check import store_matches_ledger
+from rag_pipeline.orchestration.checks import store_matches_ledger
+from rag_pipeline.orchestration.partitions import BOOK_INDEX
 
 _AUDIT = dg.AssetSelection.checks(store_matches_ledger)
 

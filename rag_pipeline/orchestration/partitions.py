@@ -26,6 +26,9 @@ DOC_PARTITIONS: Final = dg.DynamicPartitionsDefinition(name="docs")
 CODE_VERSION: Final = str(FORMAT_VERSION)
 """The code version of all assets of a document; the UI marks assets of another version."""
 
+BOOK_INDEX: Final = "book_index"
+"""Name of the asset that stands for the whole index. It has no partitions."""
+
 _DATA_VERSION: Final = "dagster/data_version"
 _CODE_VERSION: Final = "dagster/code_version"
 _PAGE: Final = 500  # partitions in one query

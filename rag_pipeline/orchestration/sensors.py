@@ -20,10 +20,10 @@ from rag_pipeline.ingestion.planning import (
     refresh_ledger_if_idle,
     scan_docs,
 )
-from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import Ingestion
 
 REQUEST_TAG: Final = "rag_pipeline/request"

@@ -56,12 +56,12 @@ def open_retriever(
         connect_selection_embedder,
     )
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
-    from rag_pipeline.adapters.everyday_words import load_everyday_words  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.recorded_site import (  # noqa: PLC0415  # see module
         choose_site,
         read_running_ingestion,
     )
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
+    from rag_pipeline.core.text.terms import load_everyday_words  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module

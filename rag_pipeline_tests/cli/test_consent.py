@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.cli import consent
+from rag_pipeline.cli import initializing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,22 +35,22 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(consent, "find_loader", lambda folder: folder / "loader.js")
-    monkeypatch.setattr(consent.typer, "confirm", confirm)
+    monkeypatch.setattr(initializing, "find_loader", lambda folder: folder / "loader.js")
+    monkeypatch.setattr(initializing.typer, "confirm", confirm)
     return questions
 
 
 def test_the_answer_is_remembered_until_the_file_changes(config: Path, asked: list[str]) -> None:
-    assert [consent.has_consent(config), consent.has_consent(config)] == [True, True]
+    assert [initializing.has_consent(config), initializing.has_consent(config)] == [True, True]
     assert len(asked) == 1
     config.write_text("module.exports = {};\n", encoding="utf-8")
-    assert consent.has_consent(config)
+    assert initializing.has_consent(config)
     assert len(asked) == 2
 
 
 def test_a_no_is_remembered_too(config: Path, asked: list[str]) -> None:
     other = config.rename(config.with_name("no.config.js"))
-    assert [consent.has_consent(other), consent.has_consent(other)] == [False, False]
+    assert [initializing.has_consent(other), initializing.has_consent(other)] == [False, False]
     assert len(asked) == 1
 
 
@@ -58,16 +58,16 @@ def test_nobody_is_asked_in_continuous_integration_or_without_a_terminal(
     config: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", "true")
-    assert not consent.has_consent(config)
+    assert not initializing.has_consent(config)
     monkeypatch.delenv("CI")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-    assert not consent.has_consent(config)
+    assert not initializing.has_consent(config)
     assert asked == []
 
 
 def test_nobody_is_asked_about_a_site_that_cannot_be_run(
     config: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consent, "find_loader", lambda _: "Node is not installed")
-    assert not consent.has_consent(config)
+    monkeypatch.setattr(initializing, "find_loader", lambda _: "Node is not installed")
+    assert not initializing.has_consent(config)
     assert asked == []

@@ -16,10 +16,10 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
+from rag_pipeline.orchestration.checks import STORE_CHECK
 from rag_pipeline.orchestration.jobs import AUDIT_JOB, INGEST_JOB, NIGHTLY_AUDIT
+from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import Ingestion
-from rag_pipeline.orchestration.store_check import STORE_CHECK
 from rag_pipeline_tests.book import PAGES, Book, make_book
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 

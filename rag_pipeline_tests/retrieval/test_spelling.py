@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
-from rag_pipeline.adapters.everyday_words import load_everyday_words
 from rag_pipeline.core.errors import StoreTimeoutError
-from rag_pipeline.core.text.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms, load_everyday_words
 from rag_pipeline.retrieval import Evidence, Query, RetrieverOptions
 from rag_pipeline.retrieval import retriever as retriever_module
 from rag_pipeline.retrieval.models import TermWeight

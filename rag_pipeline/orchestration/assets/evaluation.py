@@ -1,7 +1,11 @@
-"""The asset `retrieval_evaluation`, whose asset checks are the quality gates of a release."""
+"""The assets on quality: the evaluation with its quality gates, and the reports of feedback."""
+
+# An ingestion loads this module too, and must not load what answers questions.
+# ruff: noqa: PLC0415
 
 import base64
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -15,12 +19,14 @@ from rag_pipeline.evaluation.gates import (
 )
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
-from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.dead_runs import begin_run
-from rag_pipeline.orchestration.resources import EvaluationResource
+from rag_pipeline.orchestration.partitions import BOOK_INDEX
+from rag_pipeline.orchestration.resources import EvaluationResource, QuestionLogResource
 
-if TYPE_CHECKING:  # an ingestion loads this module too, and must not load what answers questions
+if TYPE_CHECKING:
     from rag_pipeline.evaluation.book import BookEvaluation
+    from rag_pipeline.evaluation.feedback import LogEntries
+
 
 ASSET_NAME = "retrieval_evaluation"
 
@@ -78,8 +84,8 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
 
 def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
     """Return the asset metadata of an evaluation: tables, plot, report paths, versions, numbers."""
-    from rag_pipeline.evaluation.pages import to_markdown  # noqa: PLC0415  # see the top of the module
-    from rag_pipeline.evaluation.rendering import (  # noqa: PLC0415  # see the top of the module
+    from rag_pipeline.evaluation.pages import to_markdown
+    from rag_pipeline.evaluation.rendering import (
         describe_measures,
         draw_scores,
         to_png,
@@ -144,3 +150,91 @@ def _list_answers(answers: AnswersReport) -> dict[str, float]:
     }
     numbers = {name: share.mean for name, share in shares.items() if share is not None}
     return numbers | {"answer_leak_count": selected.leak_count}
+
+
+GROUP = "feedback"
+
+_DAILY = dg.FreshnessPolicy.time_window(
+    fail_window=timedelta(hours=50), warn_window=timedelta(hours=26)
+)
+"""The reports are made each day. If they are not, Dagster's daemon does not run."""
+
+_NO_LOG = "There is no question log, because QUESTION_LOG_DAYS is 0. Nothing was reported."
+_EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
+
+
+@dg.asset(
+    group_name=GROUP,
+    kinds={"python"},
+    freshness_policy=_DAILY,
+    description=(
+        "What readers think of the answers: the share of ratings that are 4 or 5 (SC-005) with its "
+        "interval, the trend per week, and the sections whose answers were rated worst."
+    ),
+)
+def answer_feedback(
+    context: dg.AssetExecutionContext,
+    question_log: QuestionLogResource,
+) -> dg.MaterializeResult[None]:
+    """Report the ratings of the answers in the question log."""
+    begin_run(context.instance, context.run.run_id, None)
+    entries = question_log.read()
+    if entries is None or not entries.answers:
+        return _explain(context, entries)
+    from rag_pipeline.evaluation.feedback import (
+        describe_feedback,
+        list_feedback_numbers,
+        report_feedback,
+    )
+    from rag_pipeline.evaluation.pages import to_markdown
+
+    report = report_feedback(entries.answers, entries.ratings)
+    metadata: dict[str, Any] = {
+        "report": dg.MetadataValue.md(to_markdown(describe_feedback(report)))
+    }
+    return dg.MaterializeResult(metadata=metadata | list_feedback_numbers(report))
+
+
+@dg.asset(
+    deps=[BOOK_INDEX],
+    group_name=GROUP,
+    kinds={"python"},
+    freshness_policy=_DAILY,
+    description=(
+        "The questions that the book did not answer, or whose answers were rated 1 or 2. Similar "
+        "questions are grouped, and each group names the pages nearest to it. The groups are "
+        "suggestions for what the book could explain. The page is for authors, as `rag-pipeline "
+        "report-feedback` writes it."
+    ),
+)
+def unanswered_questions(
+    context: dg.AssetExecutionContext,
+    question_log: QuestionLogResource,
+) -> dg.MaterializeResult[None]:
+    """Report the unanswered questions in the question log, and write the page for authors."""
+    begin_run(context.instance, context.run.run_id, None)
+    entries = question_log.read()
+    if entries is None or not entries.answers:
+        return _explain(context, entries)
+    from rag_pipeline.evaluation.feedback import describe_unanswered
+    from rag_pipeline.evaluation.pages import to_markdown
+
+    report = question_log.group_unanswered(entries)
+    return dg.MaterializeResult(
+        metadata={
+            "report": dg.MetadataValue.md(to_markdown(describe_unanswered(report))),
+            "page": dg.MetadataValue.path(question_log.write_page(entries, report)),
+            "unanswered_count": report.count,
+            "unlogged_count": report.unlogged_count,
+            "cluster_count": report.cluster_count,
+        }
+    )
+
+
+def _explain(
+    context: dg.AssetExecutionContext, entries: "LogEntries | None"
+) -> dg.MaterializeResult[None]:
+    """Return a result that says why there is nothing to report."""
+    message = _NO_LOG if entries is None else _EMPTY
+    context.log.info(message)
+    return dg.MaterializeResult(metadata={"report": dg.MetadataValue.md(message)})
