@@ -56,29 +56,39 @@ class _AskedFact:
     """A kind of fact that a question asks for.
 
     Attributes:
-        question: Pattern of the questions.
-        answer: Pattern of the fact in a sentence.
-        beside: Pattern that the same sentence must contain; None for a term of the question.
+        question: Pattern of the questions. Its group `of` names the thing that is counted.
+        answer: Pattern of the fact in a sentence. If its group `fact` matches, the words before it
+            say what it is, so that the sentence may be about the subject in other words.
     """
 
     question: re.Pattern[str]
     answer: re.Pattern[str]
-    beside: re.Pattern[str] | None = None
 
 
 _MADE: Final = (
     r"\b(?:invent|creat|found|discover|develop|coin|design|introduc|propos|publish|author|built|build"
     r"|wrote|writ|made|maintain|teach|taught)\w*"
 )
+_ROLE: Final = (
+    r"(?:[Ii]nventor|[Cc]reator|[Ff]ounder|[Aa]uthor|[Dd]esigner|[Mm]aintainer|CEO|[Pp]resident"
+    r"|[Ii]nstructor|[Tt]eacher|[Ll]ecturer)s?"
+)
+_NAME: Final = r"[A-Z][\w'\u2019-]+(?:\s(?:[A-Z]\.\s?)?[A-Z][\w'\u2019-]+)"
+_COUNT: Final = (
+    r"(?<![\w.])(?:\d[\d.,]*|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|[a-z]+teen|[a-z]{3,5}ty|hundreds?|thousands?|millions?|any\s+number)(?!\w))"
+)
 ASKED_FACTS: Final = (
     _AskedFact(
         re.compile(
-            rf"\bwho(?:\s+\w+)?\s+{_MADE}|\bwho\s+(?:is|was)\s+the\s+(?:\w+\s+)?(?:inventor|creator"
-            r"|founder|author|designer|maintainer|ceo|president|instructor|teacher|lecturer)\b",
+            rf"\bwho(?:\s+\w+)?\s+{_MADE}|\bwho\s+(?:is|was|are|were)\s+the\s+(?:\w+\s+)?{_ROLE}\b",
             re.IGNORECASE,
         ),
-        re.compile(r"(?<![\w.])[A-Z][\w'\u2019-]+(?:\s(?:[A-Z]\.\s?)?[A-Z][\w'\u2019-]+)+"),
-        re.compile(_MADE, re.IGNORECASE),
+        re.compile(
+            rf"(?:{_MADE}\s+(?:[\w']+\s+){{0,4}}?by|\b{_ROLE}(?:\s+(?:is|are|was|were))?:?)\s+"
+            rf"(?P<fact>{_NAME}*)|\b{_NAME}+,?\s+(?:[a-z]+\s+){{0,2}}?{_MADE}"
+            r"|\b[A-Z][\w'\u2019-]+\s+(?:[a-z]{2,}(?:ed)|built|wrote|made|taught|found)\b"
+        ),
     ),
     _AskedFact(
         re.compile(
@@ -94,13 +104,41 @@ ASKED_FACTS: Final = (
     ),
     _AskedFact(
         re.compile(
-            r"\bhow\s+much\s+(?:does|do|did)\b.*\bcosts?\W*$|\bprices?\s+of\b|\bhow\s+expensive\b",
+            r"\bhow\s+much\s+(?:does|do|did)\b.*\bcosts?\W*$|\bhow\s+much\s+(?:is|are)\s+(?:an?|the)\b"
+            r"|\bprices?\s+(?:of|for)\b|\bprices?(?:\s+\S+)?\W*$|\bhow\s+expensive\b"
+            r"|\bwhere\s+(?:to|(?:can|do|could)\s+(?:i|we|you))\s+(?:buy|order)\b",
             re.IGNORECASE,
         ),
         re.compile(
-            r"[$\u20ac\u00a3\u00a5]\s?\d|\b(?:USD|EUR|dollars?|euros?|cents?|free\s+of\s+charge)\b",
+            r"\$\s?\d[\d.,]*(?=[\s)]|$)(?![^$\n]*\$)|[\u20ac\u00a3\u00a5]\s?\d|\d\s?[\u20ac\u00a3]"
+            r"|\b(?:USD|EUR|dollars?|euros?|cents?|free\s+of\s+charge|buy|bought|purchas\w+|shops?"
+            r"|vendors?|resellers?)\b",
             re.IGNORECASE,
         ),
+    ),
+    _AskedFact(
+        re.compile(
+            r"\bhow\s+many\s+(?P<of>\w+)\s+"
+            r"(?:(?:does|do|did|has|have)\s+(?!(?:i|we|you)\b)|(?:are|were|use)\b)",
+            re.IGNORECASE,
+        ),
+        re.compile(_COUNT, re.IGNORECASE),
+    ),
+    _AskedFact(
+        re.compile(
+            r"\b(?:what|which|minimum|lowest|latest|newest)\s+(?:(?:is|the|minimum|lowest|latest|newest)"
+            r"\s+)*(?P<of>\w+)\s+versions?\b",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\d"),
+    ),
+    _AskedFact(
+        re.compile(
+            r"\bhow\s+(?:old|tall|heavy)\s+(?:is|are|was|were)\b"
+            r"|\b(?:weight|height|size|range|life|lifetime|age|salary|payload)\s+of\b",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\d"),
     ),
 )
 
@@ -299,28 +337,31 @@ def _count_words(question: str, forms: Sequence[Abbreviation], compared: int) ->
 
 
 def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
-    """Return True if a question asks for a person, a date or a price that no passage contains.
+    """Return True if a question asks for a kind of fact that no passage contains.
 
-    A person counts in a sentence that says that somebody made something, and a date or price in a
-    sentence with a term of the question. Passages about the subject without such a sentence are
-    related, but they do not answer the question.
+    Such facts are a person, a date, a price, a number, a version or a measure. A fact counts in a
+    sentence with a term of the question, or with the name of the thing that is counted. Passages
+    about the subject without such a sentence are related, but they do not answer the question.
     """
-    asked = next((fact for fact in ASKED_FACTS if fact.question.search(question)), None)
-    if asked is None:
+    matches = ((fact, fact.question.search(question)) for fact in ASKED_FACTS)
+    fact, asked = next(((one, match) for one, match in matches if match), (None, None))
+    if fact is None or asked is None:
         return False
     terms = frozenset(extract_terms(question))
-    sentences = (
-        chunk.text[start:end]
+    named = frozenset(extract_terms(asked.groupdict().get("of") or question))
+
+    def tells(sentence: str) -> bool:
+        found = fact.answer.search(sentence)
+        if found is None:
+            return False
+        told = found.groupdict().get("fact")
+        is_about = told is not None or bool(named & find_distinct_terms(sentence))
+        return is_about and not find_distinct_terms(told or found.group()) <= terms
+
+    return not any(
+        tells(chunk.text[start:end])
         for chunk in chunks[:EVIDENCE_DEPTH]
         for start, end in split_sentences(chunk.text)
-    )
-    return not any(
-        (found := asked.answer.search(sentence))
-        and not find_distinct_terms(found.group()) <= terms
-        and (
-            asked.beside.search(sentence) if asked.beside else terms & find_distinct_terms(sentence)
-        )
-        for sentence in sentences
     )
 
 

@@ -13,9 +13,13 @@ from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
-from rag_pipeline.answering.reading.book_questions import BOOK_QUESTIONS, ground_book_question
+from rag_pipeline.answering.reading.book_questions import (
+    BOOK_QUESTIONS,
+    ground_book_question,
+    names_book,
+)
 from rag_pipeline.answering.reading.languages import find_foreign_terms
-from rag_pipeline.answering.reading.questions import QuestionKind, read_question
+from rag_pipeline.answering.reading.questions import QuestionKind, drop_order, read_question
 from rag_pipeline.answering.reading.small_talk import (
     REPLIES,
     find_reply,
@@ -127,11 +131,13 @@ CONTEXT_DEPTH: Final = 30
 
 
 FORM_DEPTH: Final = 10
-"""Number of passages that are read for a definition or a comparison, if no model writes the answer.
+"""Number of passages that are read for a question of `_FORMS`, if no model writes the answer.
 
-The passage that defines a term, or the table that compares two things, can rank below passages that
-name them more often.
+The passage that defines a term, the table that compares two things, or the list of all things can
+rank below passages that name them more often.
 """
+
+_FORMS: Final = frozenset({QuestionKind.DEFINITION, QuestionKind.COMPARISON, QuestionKind.LIST})
 
 
 class Searcher(Protocol):
@@ -258,7 +264,9 @@ def search_plan(
         result = replace(result, search_question=result.search_question or wanted.question)
     if even_if_unrelated and result.verdict is SelectionVerdict.UNRELATED:
         result = replace(result, verdict=SelectionVerdict.MAY_NOT_ANSWER)
-    grounded = apply_grounding_policy(result, result.search_question or plan.question, voice=voice)
+    grounded = apply_grounding_policy(
+        result, drop_order(result.search_question or plan.question), voice=voice
+    )
     index_id: str = result.index_id
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns
@@ -270,8 +278,7 @@ def _choose_depth(question: str, *, writes: bool) -> int:
     if writes:
         return CONTEXT_DEPTH
     kind = read_question(question).kind
-    asks_form = kind in {QuestionKind.DEFINITION, QuestionKind.COMPARISON}
-    return FORM_DEPTH if asks_form else EVIDENCE_DEPTH
+    return FORM_DEPTH if kind in _FORMS or names_book(question) else EVIDENCE_DEPTH
 
 
 def _ask(query: Query, searched: str) -> Query:
@@ -286,9 +293,12 @@ def _ask(query: Query, searched: str) -> Query:
 
 def _search(query: Query, searcher: Searcher) -> RetrievalResult:
     """Return the passages for a query; search only the terms of a question in another language."""
-    result = searcher.retrieve(query)
+    if query.mode == Mode.SELECTED_TEXT_ONLY:
+        return searcher.retrieve(query)
+    result = searcher.retrieve(replace(query, question=drop_order(query.question)))
+    result = replace(result, query=query)
     terms = find_foreign_terms(query.question, result.chunks)
-    if query.mode == Mode.SELECTED_TEXT_ONLY or not terms:
+    if not terms:
         return result
     found = searcher.retrieve(replace(query, question=terms))
     return replace(found, query=query, search_question=terms)

@@ -385,11 +385,7 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
         "counted_forms": [_show_pattern(form) for form in form_words.COUNTED_FORMS],
         "form_share": form_words.FORM_SHARE,
         "asked_facts": [
-            [
-                _show_pattern(fact.question),
-                _show_pattern(fact.answer),
-                _show_pattern(fact.beside) if fact.beside else None,
-            ]
+            [_show_pattern(fact.question), _show_pattern(fact.answer)]
             for fact in confidence.ASKED_FACTS
         ],
     }

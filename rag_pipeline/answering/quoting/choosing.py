@@ -13,7 +13,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.quoting.passages import find_parts, skip_marks
-from rag_pipeline.answering.reading.questions import QuestionKind, read_question
+from rag_pipeline.answering.reading.book_questions import names_book
+from rag_pipeline.answering.reading.questions import QuestionKind, ReadQuestion, read_question
 from rag_pipeline.core.models import ContentType, TextBlockKind
 from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
@@ -32,6 +33,9 @@ HEADED: Final = 1.0
 ENTRY: Final = 0.9
 """Degree of a text that begins with the term, as an entry of a glossary does."""
 
+_LIGHT_SHARE: Final = 0.5  # least weight of a last word, relative to the words before it
+_SHORTENED: Final = 0.8  # share of its degree that a definition of the shorter term keeps
+
 _IN_ROW: Final = 0.8
 _SENTENCE: Final = 0.6
 
@@ -42,6 +46,21 @@ _SAYS: Final = (
     r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
     r"|means?\b|refers?\s+to\b|denotes?\b|stands?\s+for\b|describes?\b)"
 )
+
+
+def list_subjects(subject: str, weights: Mapping[str, float]) -> tuple[str, ...]:
+    """Return a term whose meaning is asked, and the same without a last word that says little.
+
+    Texts define a "humanoid robot" as a "humanoid" if they say `robot` everywhere.
+
+    Args:
+        subject: The term as asked.
+        weights: Weight of each term of the question; rare terms weigh more.
+    """
+    first, _, last = subject.rpartition(" ")
+    heaviest = max((weights.get(term, 1.0) for term in extract_terms(first)), default=0.0)
+    lightest = max((weights.get(term, 1.0) for term in extract_terms(last)), default=0.0)
+    return (subject, first) if lightest < _LIGHT_SHARE * heaviest else (subject,)
 
 
 def measure_definition(part: Part, subject: str) -> float:
@@ -96,21 +115,63 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, flags) for pattern in (entry, row, sentence))
 
 
+_LEAST_ITEMS: Final = 3
+_COUNTED: Final = (
+    r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
+    r"|hundreds?|thousands?|millions?|dozens?|no)"
+)
+
+
+def lists_things(part: Part, things: str) -> bool:
+    """Return True if a part lists things of a kind.
+
+    This is a table whose first column has their name as its title, or a list of at least three
+    items whose introduction or nearest heading names them.
+
+    Args:
+        part: A part of a source.
+        things: The name of the things, such as `sensors`.
+    """
+    name = frozenset(extract_terms(things)[-1:])
+    if not name or part.lists_pages:
+        return False
+    rows = _ROW.findall(part.text) if TextBlockKind.TABLE in part.kinds else []
+    if rows and name <= find_distinct_terms(_CELL_END.split(rows[0])[0]):
+        return True
+    if TextBlockKind.LIST not in part.kinds or part.items < _LEAST_ITEMS:
+        return False
+    introduction = part.text[: part.introduction]
+    heading = part.source.headings[-1] if part.source.headings else ""
+    return name <= find_distinct_terms(f"{introduction} {heading}")
+
+
+def counts_things(part: Part, things: str) -> bool:
+    """Return True if a part says how many of some things there are, such as "sixteen weeks"."""
+    stem = re.escape(things.rstrip("s"))
+    counted = rf"(?<![\w.-]){_COUNTED}[\s-](?:[\w-]+\s){{0,2}}{stem}"
+    return re.search(counted, part.text, re.IGNORECASE) is not None
+
+
 _LEAST_SHARE: Final = 0.5  # share of the question that the names of the things must cover
 _ROW: Final = re.compile(r"^[ \t>]*+\|(.*)$", re.MULTILINE)
+_ITEM: Final = re.compile(
+    r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)])[ \t]++((?:\S++[ \t]?){1,4})", re.MULTILINE
+)
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 
 
-def compares_in_table(part: Part, worth: Mapping[str, float]) -> bool:
-    """Return True if a part has a table with columns or rows for the things that are compared.
+def compares_things(part: Part, worth: Mapping[str, float]) -> bool:
+    """Return True if a part has a place for each of the things that are compared.
 
-    Two cells of the first row, or two cells of the first column, each name something of the
-    question that the other does not name.
+    Two cells of the first row of a table, two cells of its first column, or the beginnings of two
+    items of a list each name something of the question that the other does not name.
 
     Args:
         part: A part of a source.
         worth: The share of each term of the question.
     """
+    if TextBlockKind.LIST in part.kinds:
+        return _name_two(_ITEM.findall(part.text), worth)
     if TextBlockKind.TABLE not in part.kinds:
         return False
     rows = [_CELL_END.split(row) for row in _ROW.findall(part.text)]
@@ -145,10 +206,13 @@ _CODE: Final = 0.5  # code, for a question that asks for code
 _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
 _TABLE: Final = 0.15  # a table, for a comparison
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
+_LISTING: Final = 1.0  # a list or table of the things that a question asks for
+_COUNTING: Final = 0.5  # a number of the things that a question counts
+_GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the book is meant
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages
-_FAR: Final = -1.0  # a source after the first ones, without a definition or table that is asked for
+_FAR: Final = -1.0  # a source after the first ones, without a definition, table or list
 _STEP_KINDS: Final = frozenset({TextBlockKind.LIST, TextBlockKind.FORMULA})
 
 
@@ -164,6 +228,7 @@ class ValuedPart:
         reasons: Reasons for the value, as short texts for a reader.
         is_weak: True if the part asks the reader a question, or if the reader knows it already.
             Such a part is quoted only if there is no other.
+        headed: What the part gains for a sub-question by a nearest heading that names it.
         is_entry: True if the part defines the subject of the question and is an item of a list.
     """
 
@@ -172,6 +237,7 @@ class ValuedPart:
     plain_value: float
     reasons: tuple[str, ...]
     is_weak: bool
+    headed: float
     is_entry: bool
 
 
@@ -188,7 +254,7 @@ def value_parts(
     The rank and the score of a source count most, because they compare meanings. Then follow the
     share of the question's terms that a part contains, and the form that the question asks for. A
     definition counts more than all of these. The sources after the first five count only for a
-    clear definition, or a table that compares what the question compares. Quiz questions, lists of
+    clear definition, or a table or list of the things that are asked. Quiz questions, lists of
     pages and code without an introduction lose value, but are chosen if nothing else is there.
 
     Args:
@@ -201,35 +267,39 @@ def value_parts(
     """
     asked = read_question(question)
     worth = share_out(question, weights)
+    about_book = names_book(question)
+    step = SUB_RANK_STEP if about_book else rank_step
     valued: list[ValuedPart] = []
     for better, source in enumerate(sources):
         headings = find_distinct_terms(" ".join(source.headings))
+        headed = _COVER * find_share(worth, find_distinct_terms(" ".join(source.headings[-1:])))
         asking = _find_asking(source, parts[source.number])
-        base = source.score / max(sources[0].score, 1e-9) - rank_step * better
+        base = source.score / max(sources[0].score, 1e-9) - step * better
+        is_general = about_book and "/" not in source.doc_path
+        if is_general:
+            base += _GENERAL * (1 + (len(source.headings) == 1))
         for part in parts[source.number]:
             cover = find_share(worth, part.terms)
             value = base + _COVER * (cover + find_share(worth, part.terms | headings))
             reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
-            degree = 0.0
-            if asked.kind is QuestionKind.DEFINITION and not part.lists_pages:
-                degree = measure_definition(part, asked.subject)
-            compares = asked.kind is QuestionKind.COMPARISON and compares_in_table(part, worth)
-            if better >= EVIDENCE_DEPTH and degree < ENTRY and not compares:
+            degree = _measure_definition(part, asked, weights)
+            points, reason = _judge_things(part, asked, worth)
+            is_far = better >= EVIDENCE_DEPTH and degree < ENTRY and points < _LISTING
+            if is_far and not is_general:
                 value += _FAR
                 reasons.append("is far from the question")
             elif degree:
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
-            points, reason = _judge_form(part, asked.kind)
-            if compares:
-                points, reason = _COMPARISON, "compares in a table"
+            if not points:
+                points, reason = _judge_form(part, asked.kind)
             is_weak = part.start in asking or part.text in seen
             loss, fault = _judge_content(part, is_weak=is_weak)
             value += loss
             is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
             reasons += [text for text in (fault or reason,) if text]
             valued.append(
-                ValuedPart(part, value + points, value, tuple(reasons), is_weak, is_entry)
+                ValuedPart(part, value + points, value, tuple(reasons), is_weak, headed, is_entry)
             )
     return sorted(valued, key=lambda one: -one.value)
 
@@ -244,6 +314,26 @@ def share_out(question: str, weights: Mapping[str, float]) -> dict[str, float]:
 def find_share(worth: Mapping[str, float], terms: AbstractSet[str]) -> float:
     """Return the share of a question, 0 to 1, that a set of terms covers."""
     return sum(share for term, share in worth.items() if term in terms)
+
+
+def _measure_definition(part: Part, asked: ReadQuestion, weights: Mapping[str, float]) -> float:
+    """Return how clearly a part defines what a question asks to define, from 0 to 1."""
+    if asked.kind is not QuestionKind.DEFINITION or part.lists_pages:
+        return 0.0
+    whole, *shorter = list_subjects(asked.subject, weights)
+    degrees = [_SHORTENED * measure_definition(part, one) for one in shorter]
+    return max([measure_definition(part, whole), *degrees])
+
+
+def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -> tuple[float, str]:
+    """Return what a part gains by the things that it compares, lists or counts, with the reason."""
+    if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth):
+        return _COMPARISON, "compares the things that are asked"
+    if asked.kind is QuestionKind.LIST and lists_things(part, asked.subject):
+        return _LISTING, f"lists {asked.subject}"
+    if asked.kind is QuestionKind.NUMBER and counts_things(part, asked.subject):
+        return _COUNTING, f"counts {asked.subject}"
+    return 0.0, ""
 
 
 def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
@@ -362,7 +452,10 @@ def choose_passages(
     worth = share_out(question, weights)
     best = ranked[0].plain_value
     of_parts = [
-        value_parts(text, sources, parts, weights, SUB_RANK_STEP, seen)[0]
+        max(
+            value_parts(text, sources, parts, weights, SUB_RANK_STEP, seen),
+            key=lambda one: one.value + one.headed,
+        )
         for text in split_question(question)
     ]
     asked = {_place(one.part) for one in of_parts}

@@ -14,11 +14,12 @@ from rag_pipeline.answering.quoting.choosing import (
     HEADED,
     choose_passages,
     is_defined_by,
+    list_subjects,
     measure_definition,
 )
 from rag_pipeline.answering.quoting.figures import find_figures
 from rag_pipeline.answering.quoting.passages import ends_sentence
-from rag_pipeline.answering.reading.questions import read_question
+from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
 from rag_pipeline.answering.tables import split_units
 from rag_pipeline.core.models import TextBlockKind
@@ -157,7 +158,7 @@ def _mark_sentences(
     listed = TextBlockKind.LIST_ITEM
     sentences = [unit for unit in units if unit.first is listed or ends_sentence(texts[unit])]
     units = sentences or units  # a text without an end is a label, such as the title of a note
-    defining = _find_definition(choice, [texts[unit] for unit in units], question)
+    defining = _find_definition(choice, [texts[unit] for unit in units], question, weights)
     if defining is not None:
         return ((units[defining].start - low, units[defining].end - low),)
     shares = {
@@ -175,14 +176,17 @@ def _mark_sentences(
     )
 
 
-def _find_definition(choice: PassageChoice, sentences: list[str], question: str) -> int | None:
+def _find_definition(
+    choice: PassageChoice, sentences: list[str], question: str, weights: Mapping[str, float]
+) -> int | None:
     """Return the index of the sentence that defines the term that a question asks for, or None."""
-    subject = read_question(question).subject
-    if not subject:
+    asked = read_question(question)
+    if asked.kind is not QuestionKind.DEFINITION:
         return None
-    for at, sentence in enumerate(sentences):
-        if is_defined_by(sentence, subject):
-            return at
+    for subject in list_subjects(asked.subject, weights):
+        for at, sentence in enumerate(sentences):
+            if is_defined_by(sentence, subject):
+                return at
     is_entry = len(sentences) <= _ENTRY_SENTENCES
-    headed = is_entry and measure_definition(choice.parts[0], subject) >= HEADED
+    headed = is_entry and measure_definition(choice.parts[0], asked.subject) >= HEADED
     return 0 if headed and sentences else None

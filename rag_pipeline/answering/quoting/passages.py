@@ -65,7 +65,10 @@ class Part:
         run: Number of the run of parts without a heading between them, from 0.
         opens: True if the part is the first of its run.
         has_code: True if a block of code, other than a diagram, is in the part.
-        lists_pages: True if at least half of the items of its lists begin with a link.
+        lists_pages: True if at least half of the items of its lists begin with a link or contain
+            an address.
+        items: Number of items of its lists.
+        introduction: Length of the text before its last block.
         labelled: True if the part begins with a label, such as `Answer` or the title of a tab.
     """
 
@@ -80,6 +83,8 @@ class Part:
     run: int
     opens: bool
     has_code: bool
+    items: int
+    introduction: int
     labelled: bool
     lists_pages: bool
 
@@ -217,7 +222,9 @@ def _make_part(
         for block in inner
     )
     items = [block for block in inner if block.kind is TextBlockKind.LIST_ITEM]
-    linked = sum(item.opens_with_link for item in items)
+    linked = sum(
+        item.opens_with_link or "://" in source.text[item.start : item.end] for item in items
+    )
     return Part(
         source=source,
         start=start,
@@ -230,6 +237,8 @@ def _make_part(
         run=run,
         opens=opens,
         has_code=has_code,
+        items=len(items),
+        introduction=group[-1].start - start,
         labelled=_is_label(source.text, group[0]),
         lists_pages=linked > 0 and 2 * linked >= len(items),
     )

@@ -118,11 +118,16 @@ def _compile(patterns: dict[str, str]) -> re.Pattern[str]:
     )
 
 
+_NAMES_BOOK: Final = re.compile(
+    r"\b(?:this|the|your)\s+(?:(?:whole|entire)\s+)?(?:text|hand)?(?:book|course|class|guide|manual"
+    r"|tutorial|documentation)\b(?!\s+of\b)",
+    re.IGNORECASE,
+)
 _NAMED_PATTERN: Final = _compile(_ABOUT)
 _POINTING_PATTERN: Final = _compile(_POINTING)
 _AUTHOR_HEADING: Final = re.compile(
-    r"\b(?:authors?|contributors?|acknowledg\w+|credits|instructors?|maintainers?|about us|team"
-    r"|autor(?:en|es)?|auteurs?|impressum)\b",
+    r"\b(?:authors?|contributors|acknowledg\w+|instructors?|maintainers?|about us"
+    r"|autor(?:en|es)?|auteurs?|impressum)\b|^(?:(?:the|our|core)\s+)*(?:credits|team)$",
     re.IGNORECASE,
 )
 _MAX_CHARS: Final = 100
@@ -142,6 +147,11 @@ def find_book_question(question: str, *, is_first: bool) -> str:
     if found is None and is_first:
         found = _POINTING_PATTERN.fullmatch(text)
     return (found.lastgroup or "") if found else ""
+
+
+def names_book(question: str) -> bool:
+    """Return True if a question names the book itself, as in "how long does the course take"."""
+    return _NAMES_BOOK.search(question) is not None
 
 
 def ground_book_question(

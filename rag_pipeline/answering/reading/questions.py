@@ -22,14 +22,16 @@ class QuestionKind(StrEnum):
     """The kind of answer that a question asks for.
 
     `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
-    `COMPARISON`: what two or more things have in common or not. `EXPLANATION`: how or why something
-    is so. `OTHER`: anything else.
+    `COMPARISON`: what two or more things have in common or not. `LIST`: all things of a kind.
+    `NUMBER`: how many of them. `EXPLANATION`: how or why something is so. `OTHER`: anything else.
     """
 
     DEFINITION = "definition"
     CODE = "code"
     HOW_TO = "how_to"
     COMPARISON = "comparison"
+    LIST = "list"
+    NUMBER = "number"
     EXPLANATION = "explanation"
     OTHER = "other"
 
@@ -40,8 +42,8 @@ class ReadQuestion:
 
     Attributes:
         kind: The kind of answer that the question asks for.
-        subject: The term whose meaning is asked, as written, without an article; empty unless
-            `kind` is `DEFINITION`.
+        subject: The term whose meaning is asked, or the things that are listed or counted, as
+            written, without an article; empty for other kinds.
     """
 
     kind: QuestionKind
@@ -110,6 +112,40 @@ _ORDERS: Final = re.compile(
 _WANTS_REASONS: Final = re.compile(
     r"\bwhy\b|\bhow\s+(?:is|are|was|were|does|do|did|come)\b|\bexplain\s+how\b", re.IGNORECASE
 )
+_NUMBER_WORD: Final = "two|three|four|five|six|seven|eight|nine|ten|\\d+"
+_THINGS: Final = (
+    r"(?:all\s+)?(?P<subject>[^\W_][\w-]*(?:\s+(?!(?:an?|and|are|at|by|can|do|does|for|from|has|have|in"
+    r"|is|of|on|or|that|the|there|to|which|with)\b)[^\W_][\w-]*)?)"
+)
+_WANTS_LIST: Final = (
+    re.compile(
+        r"(?:list|name|enumerate)\s+(?:me\s+)?(?:all|the|some|every)\s+(?:(?:of\s+)?the\s+)?"
+        rf"(?:{_NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?:(?:what|which)\s+|(?:what\s+are\s+)?(?:the\s+)?(?:\w+\s+)?)"
+        rf"(?:types|kinds|sorts|list|examples)\s+of\s+(?:the\s+)?{_THINGS}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"what\s+are\s+(?:all\s+)?the\s+"
+        rf"(?:{_NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
+        rf"{_THINGS}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?:what|which)\s+(?P<subject>(?:[\w-]+\s+)?[\w-]*[^\Ws_]s)\s+"
+        r"(?:(?:are|is)\s+(?:there|available|supported|possible|included|used)\b|exist\b"
+        r"|(?:do|does|can)\s+.+\s(?:have|support|use|offer|provide|include|contain|need)\W*$)",
+        re.IGNORECASE,
+    ),
+)
+"""Beginnings of questions for all things of a kind, such as "list the sensors of a robot"."""
+
+_WANTS_NUMBER: Final = re.compile(
+    r"(?:about\s+)?how\s+many\s+(?P<subject>[^\W_][\w-]*)", re.IGNORECASE
+)
 _MEANING: Final = (
     re.compile(
         r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
@@ -154,13 +190,27 @@ _ABOUT_SOMETHING_ELSE: Final = re.compile(
 )
 
 
+_ORDER: Final = re.compile(
+    r"(?:(?:please|can you|could you)\s+)*(?:list|name|enumerate)\s+(?:me\s+)?"
+    r"(?:all\s+(?:the\s+)?|the\s+|some\s+(?:of\s+the\s+)?|every\s+)(?=\w)",
+    re.IGNORECASE,
+)
+
+
+def drop_order(question: str) -> str:
+    """Return a question without words such as "list the" before the things that it asks for."""
+    order = _ORDER.match(question)
+    return question[order.end() :] if order else question
+
+
 def read_question(question: str) -> ReadQuestion:
     """Return the kind of answer that a question asks for, and the term whose meaning it asks.
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
     meaning. A question that fits several kinds counts as a comparison first, then as asking for
-    code, for steps, for a meaning, and for an explanation. A text that only names a task, such as
-    "record a bag", asks for steps. A question of more than 500 characters is `OTHER`.
+    code, for steps, for a list or a number, for a meaning, and for an explanation. A text that only
+    names a task, such as "record a bag", asks for steps. A question of more than 500 characters is
+    `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
@@ -173,17 +223,31 @@ def read_question(question: str) -> ReadQuestion:
         return ReadQuestion(QuestionKind.CODE, "")
     if _WANTS_STEPS.search(asked):
         return ReadQuestion(QuestionKind.HOW_TO, "")
-    subject = _find_subject(asked)
-    if subject:
-        return ReadQuestion(QuestionKind.DEFINITION, subject)
+    found = _find_things(asked) or _find_subject(asked)
+    if found is not None:
+        return found
     kind = QuestionKind.HOW_TO if _ORDERS.match(asked) else QuestionKind.OTHER
     return ReadQuestion(QuestionKind.EXPLANATION if _WANTS_REASONS.search(asked) else kind, "")
 
 
-def _find_subject(asked: str) -> str:
-    """Return the term whose meaning a question asks, without articles and quotes; "" if none."""
+def _find_things(asked: str) -> ReadQuestion | None:
+    """Return a question for a list or a number with the things that it asks for, or None."""
+    asked = _strip_request(asked)
+    if number := _WANTS_NUMBER.match(asked):
+        return ReadQuestion(QuestionKind.NUMBER, number["subject"])
+    listed = next(filter(None, (pattern.match(asked) for pattern in _WANTS_LIST)), None)
+    return ReadQuestion(QuestionKind.LIST, listed["subject"]) if listed else None
+
+
+def _strip_request(asked: str) -> str:
+    """Return a question without a polite phrase before it."""
     request = _REQUEST.match(asked) or _PLEASE.match(asked)
-    asked = (asked[request.end() :] if request else asked).strip(" ?!.,;:")
+    return asked[request.end() :] if request else asked
+
+
+def _find_subject(asked: str) -> ReadQuestion | None:
+    """Return a question for a meaning with its term, without articles and quotes, or None."""
+    asked = _strip_request(asked).strip(" ?!.,;:")
     for pattern in _MEANING:
         match = pattern.fullmatch(asked)
         if match is None:
@@ -191,6 +255,7 @@ def _find_subject(asked: str) -> str:
         subject = _AROUND.sub("", match["subject"]).strip(" \"'`\u201c\u201d\u2018*,;:?!")
         words = subject.split()
         if not any(char.isalnum() for char in subject) or len(words) > _MAX_SUBJECT_WORDS:
-            return ""
-        return "" if _ABOUT_SOMETHING_ELSE.search(subject) else subject
-    return ""
+            return None
+        is_other = _ABOUT_SOMETHING_ELSE.search(subject) is not None
+        return None if is_other else ReadQuestion(QuestionKind.DEFINITION, subject)
+    return None

@@ -11,6 +11,7 @@ from rag_pipeline.answering.quoting.choosing import (
     MAX_PASSAGES,
     MAX_WORDS,
     choose_passages,
+    lists_things,
     measure_definition,
 )
 from rag_pipeline.answering.quoting.passages import find_parts
@@ -303,3 +304,74 @@ def test_steps_answer_a_question_how_to_do_something_before_a_short_entry_of_the
     assert choose("How do I bake in a pot?", entry, recipe)[0] == steps
     assert choose("bake a loaf in a pot", entry, recipe)[0] == steps
     assert choose("pot", entry, recipe)[0] == entry.text
+
+
+KINDS = "| Pot | Crust |\n|---|---|\n| iron | thin |\n| clay | thick |"
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        (KINDS, ("Page", "Baking")),
+        ("Three pots bake bread:\n\n- iron\n- clay\n- glass", ("Page", "Baking")),
+        ("- iron\n- clay\n- glass", ("Page", "Pots for bread")),
+    ],
+)
+@pytest.mark.parametrize("question", ["list the pots for bread", "which pots are there for bread?"])
+def test_a_list_or_table_of_the_things_answers_a_question_for_them(
+    question: str, text: str, headings: tuple[str, ...]
+) -> None:
+    prose = make_source("Bread bakes in a pot.")
+    far = [make_source(f"Loaf {n}.", "Page", f"Part {n}", score=0.4) for n in range(4)]
+    listing = make_source(text, *headings, score=0.45)
+    assert choose(question, prose, *far, listing)[0] == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Some pots:\n\n- iron\n- clay",
+        "| Crust | Pot |\n|---|---|\n| thin | iron |",
+        "Pots:\n\n- iron https://a.example\n- clay https://b.example\n- glass https://c.example",
+    ],
+)
+def test_other_lists_are_no_list_of_the_things(text: str) -> None:
+    (part,) = find_parts(make_source(text))
+    assert not lists_things(part, "pots")
+
+
+def test_a_number_of_the_things_answers_how_many_there_are() -> None:
+    when = make_source("In weeks 7 to 10 the course bakes. Weeks have days.", "Plan", "Plan")
+    long = make_source("The course takes sixteen weeks.", "Plan", "Length", score=0.4)
+    assert choose("how many weeks does it take", when, long)[0].endswith("sixteen weeks.")
+
+
+def test_a_page_about_the_whole_book_answers_a_question_that_names_it() -> None:
+    part = make_source("The exam of this part takes two weeks.", "Part exam")
+    inner = replace(part, doc_path="part-1/exam.md")
+    plan = make_source("Sixteen weeks in all.", "Plan", score=0.45)
+    assert choose("how many weeks does the course take", inner, plan)[0] == plan.text
+
+
+def test_a_term_is_defined_without_a_last_word_that_says_little() -> None:
+    echo = make_source("A kettle fell on the humanoid robot.", score=0.6)
+    entry = make_source("A humanoid is a tree of rigid bodies.", "Bodies", "Bodies")
+    chosen = [replace(source, number=at) for at, source in enumerate([echo, entry], 1)]
+    light = {"humanoid": 4.0, "robot": 1.0}
+    assert choose_passages("what is a humanoid robot", chosen, light)[0].text == entry.text
+    alike = {"humanoid": 4.0, "robot": 3.0}
+    assert choose_passages("what is a humanoid robot", chosen, alike)[0].text == echo.text
+
+
+def test_a_list_whose_items_are_the_compared_things_compares_them() -> None:
+    both = "- Iron pots: heavy\n- **Clay pots**: slow"
+    first = make_source("Iron or clay, pots are hot.")
+    assert choose("iron vs clay", first, make_source(both, "Page", "Kinds"))[0] == both
+
+
+def test_both_sides_of_a_comparison_get_the_section_that_is_named_after_them() -> None:
+    filler = "Rinse it, dry it and put it away. " * 20
+    iron = make_source(f"Iron pots are heavy. {filler}", "Iron", "Iron pots")
+    mixed = make_source(f"Clay cracks next to iron. {filler}", "Repairs", "Cracks")
+    clay = make_source("Clay pots are slow.", "Clay", "Clay pots", score=0.45)
+    assert clay.text in choose("iron vs clay", iron, mixed, clay)

@@ -8,9 +8,15 @@ import pytest
 
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
-from rag_pipeline.answering.reading.book_questions import BOOK_QUESTIONS, find_book_question
+from rag_pipeline.answering.reading.book_questions import (
+    BOOK_QUESTIONS,
+    find_book_question,
+    ground_book_question,
+    names_book,
+)
 from rag_pipeline.answering.voice import LANGUAGES, Voice
 from rag_pipeline.retrieval import Mode, Query, open_retriever
+from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -123,3 +129,27 @@ def test_a_sentence_whose_words_the_book_does_not_have_is_a_question(book: Retri
 def test_a_question_about_a_selection_is_not_about_the_book(book: Retriever) -> None:
     asked = Query("what is this about?", Mode.SELECTED_TEXT_ONLY, "A gripper closes around an egg.")
     assert Assistant(book).answer(asked).grounding.reason is not Reason.ABOUT_BOOK
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("How many weeks does the course take?", True),
+        ("who is this book for", True),
+        ("what is a course of action", False),
+        ("the course of the robot", False),
+        ("How do I book a robot?", False),
+    ],
+)
+def test_a_question_may_name_the_book(question: str, *, named: bool) -> None:
+    assert names_book(question) is named
+
+
+def test_credits_that_are_points_name_no_author() -> None:
+    sections = [
+        ContentsSection(heading, f"/rules#{at}", 2)
+        for at, heading in enumerate(["From credits to points", "Credits", "Our team"])
+    ]
+    page = ContentsPage("Rules", "/rules", "rules.md", "", "", tuple(sections))
+    given = ground_book_question(Query("who wrote it"), "book_author", Voice(), [page])
+    assert [place.section for place in given.related] == ["Credits", "Our team"]

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.answering.reading.questions import QuestionKind, ReadQuestion, read_question
+from rag_pipeline.answering.reading.questions import (
+    QuestionKind,
+    ReadQuestion,
+    drop_order,
+    read_question,
+)
 
 DEFINITION, CODE = QuestionKind.DEFINITION, QuestionKind.CODE
 HOW_TO, COMPARISON, OTHER = QuestionKind.HOW_TO, QuestionKind.COMPARISON, QuestionKind.OTHER
@@ -168,3 +173,51 @@ def test_any_text_is_read_and_only_a_definition_has_a_subject(question: str) -> 
 def test_case_white_space_and_a_question_mark_do_not_change_the_kind(question: str) -> None:
     read = read_question(f"What is {question}")
     assert read_question(f"  WHAT   is\n{question} ??").kind is read.kind
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("list the sensors of a humanoid", "sensors"),
+        ("Please list all account types", "account types"),
+        ("name the parts of a robot", "parts"),
+        ("Can you list the modes of the planner?", "modes"),
+        ("a list of all supported devices", "supported devices"),
+        ("which import formats are supported", "import formats"),
+        ("What types of joints are there?", "joints"),
+        ("types of gaits", "gaits"),
+        ("What are the three laws of motion?", "laws"),
+        ("what sensors does a humanoid have", "sensors"),
+    ],
+)
+def test_a_question_for_all_things_of_a_kind_names_them(question: str, subject: str) -> None:
+    assert read_question(question) == ReadQuestion(QuestionKind.LIST, subject)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "list files in a bag",
+        "what does this class do",
+        "what process does it use",
+        "What are topics?",
+    ],
+)
+def test_other_questions_with_such_words_ask_for_no_list(question: str) -> None:
+    assert read_question(question).kind is not QuestionKind.LIST
+
+
+def test_a_question_for_a_number_names_what_is_counted() -> None:
+    assert read_question("How many weeks is it?") == ReadQuestion(QuestionKind.NUMBER, "weeks")
+
+
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [
+        ("list the sensors of a humanoid", "sensors of a humanoid"),
+        ("Please name all the joints", "joints"),
+        ("list files in a bag", "list files in a bag"),
+    ],
+)
+def test_an_order_to_list_things_is_not_searched(question: str, searched: str) -> None:
+    assert drop_order(question) == searched

@@ -166,30 +166,33 @@ function findWeakest(words: readonly WordNearness[], weakest: number): number {
   return -Math.log(spread / total) / weakest;
 }
 
-/** Returns true if a question asks for a person, a date or a price that no passage contains. */
+/** Returns true if a question asks for a kind of fact that no passage contains. */
 function lacksAskedFact(
   {rules, passages}: SearchIndex,
   terms: TermReader,
   best: readonly Candidate[],
   question: string,
 ): boolean {
-  const asked = rules.asked_facts.find(([pattern]) => new RegExp(...pattern).test(question));
+  const [asked] = rules.asked_facts.flatMap(([pattern, answer]) => {
+    const match = new RegExp(...pattern).exec(question);
+    return match ? [{match, answer}] : [];
+  });
   if (!asked) {
     return false;
   }
-  const [, answer, beside] = asked;
   const wanted = new Set(terms.readTerms(question));
+  const named = new Set(terms.readTerms(asked.match.groups?.of ?? question));
   return !best.some(({at}) => {
     const {text, sentences} = passages[at]!;
     return sentences.some(([start, end]) => {
       const sentence = text.slice(start, end);
-      const fact = new RegExp(...answer).exec(sentence)?.[0];
-      if (fact === undefined || terms.readTerms(fact).every((term) => wanted.has(term))) {
-        return false;
-      }
-      return beside
-        ? new RegExp(...beside).test(sentence)
-        : terms.readTerms(sentence).some((term) => wanted.has(term));
+      const fact = new RegExp(...asked.answer).exec(sentence);
+      return (
+        fact !== null &&
+        !terms.readTerms(fact.groups?.fact ?? fact[0]).every((term) => wanted.has(term)) &&
+        (fact.groups?.fact !== undefined ||
+          terms.readTerms(sentence).some((term) => named.has(term)))
+      );
     });
   });
 }

@@ -50,7 +50,7 @@ export interface Rules {
   forms: Pattern[];
   counted_forms: Pattern[];
   form_share: number;
-  asked_facts: [Pattern, Pattern, Pattern | null][];
+  asked_facts: [Pattern, Pattern][];
 }
 
 /** A passage of the book. Spans are offsets in `text`. */
