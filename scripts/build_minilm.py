@@ -1,8 +1,9 @@
 """Build rag_pipeline/data/minilm/model.onnx from the published weights of all-MiniLM-L6-v2.
 
 The script writes the BERT encoder as an ONNX graph, directly from a safetensors file, and quantizes
-the weights to 8 bits. With the package versions below, the result equals the committed file byte
-for byte. Run it in a separate environment, because nothing else in this project needs the packages:
+the weights to 8 bits. Next to the model it writes the graph that browsers run with these weights.
+With the package versions below, the result equals the committed files byte for byte. Run it in a
+separate environment, because nothing else in this project needs the packages:
 
     python3 -m venv build/minilm
     build/minilm/bin/pip install numpy onnx==1.23.2 onnxruntime==1.31.1 safetensors==0.8.0
@@ -35,6 +36,8 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 20  # the first ONNX version with the Gelu operator
 _FUSED = "com.microsoft"  # domain of ONNX Runtime's operators, such as the fast fused Attention
+_MODEL = "model.onnx"  # the name under which a site offers the weights
+_SMALL_BYTES = 256  # smaller constants are in the graph for browsers itself
 
 
 class EncoderGraph:
@@ -136,8 +139,117 @@ class EncoderGraph:
         return name
 
 
+class BrowserGraph:
+    """Builder of the graph that browsers run with the weights of a quantized model.
+
+    A rounding step of an activation changes a text's vector as much as the quantization itself
+    (cosine 0.995). So whether two runtimes compute the same vector depends on the last digits of
+    the numbers that they quantize. This graph computes attention and normalization with 64 bits,
+    because ONNX Runtime for the web loses more digits there than ONNX Runtime does. The rest is the
+    graph of the quantized model.
+
+    Args:
+        source: File of the quantized model. The graph refers to the weights in it.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self._content = source.read_bytes()
+        self._model = onnx.load_from_string(self._content)
+        self._nodes: list[onnx.NodeProto] = []
+
+    def build(self) -> onnx.ModelProto:
+        """Return the graph without weights."""
+        graph = self._model.graph
+        (first, *_) = [node for node in graph.node if node.op_type == "QAttention"]
+        heads = helper.get_node_attr_value(first, "num_heads")
+        hidden = graph.output[0].type.tensor_type.shape.dim[-1].dim_value
+        parts = [3, heads, hidden // heads]
+        constants = {
+            "parts": np.array([0, 0, *parts]),
+            "row_parts": np.array([parts[0], 1, parts[1], 1, parts[2]]),
+            "joined": np.array([0, 0, hidden]),
+            "sharpness": np.array(parts[2] ** -0.5),
+        }
+        for node in graph.node:
+            if node.op_type == "QAttention":
+                self._attend(node)
+            elif node.op_type == "LayerNormalization":
+                self._normalize(node)
+            else:
+                self._nodes.append(node)
+        del graph.node[:]
+        graph.node.extend(self._nodes)
+        for constant in graph.initializer:
+            self._refer(constant)
+        graph.initializer.extend(
+            numpy_helper.from_array(array, name) for name, array in constants.items()
+        )
+        return self._model
+
+    def _attend(self, node: onnx.NodeProto) -> None:
+        tokens, weight, bias, scale, weight_scale, _, zero, weight_zero, *_ = node.input
+        (name,) = node.output
+        whole = self._apply(f"{name}_whole", "MatMulInteger", tokens, weight, zero, weight_zero)
+        # Parts first: ONNX Runtime would fuse a product, a cast and a scale to an operator that
+        # has no version with 64 bits.
+        parts = self._apply(f"{name}_parts", "Reshape", whole, "parts")
+        ordered = self._apply(f"{name}_ordered", "Transpose", parts, perm=[2, 0, 3, 1, 4])
+        values = self._widen(f"{name}_values", ordered)
+        steps = self._apply(
+            f"{name}_steps",
+            "Mul",
+            self._widen(f"{name}_scale", scale),
+            self._split(f"{name}_weight_scale", weight_scale),
+        )
+        scaled = self._apply(f"{name}_scaled", "Mul", values, steps)
+        moved = self._apply(f"{name}_moved", "Add", scaled, self._split(f"{name}_bias", bias))
+        query, key, value = (f"{name}_{role}" for role in ("query", "key", "value"))
+        self._nodes.append(
+            helper.make_node("Split", [moved], [query, key, value], axis=0, num_outputs=3)
+        )
+        turned = self._apply(f"{name}_turned", "Transpose", key, perm=[0, 1, 2, 4, 3])
+        likeness = self._apply(f"{name}_likeness", "MatMul", query, turned)
+        sharp = self._apply(f"{name}_sharp", "Mul", likeness, "sharpness")
+        shares = self._apply(f"{name}_shares", "Softmax", sharp, axis=-1)
+        mixed = self._apply(f"{name}_mixed", "MatMul", shares, value)
+        back = self._apply(f"{name}_back", "Transpose", mixed, perm=[1, 3, 0, 2, 4])
+        joined = self._apply(f"{name}_joined", "Reshape", back, "joined")
+        self._apply(name, "Cast", joined, to=TensorProto.FLOAT)
+
+    def _split(self, name: str, row: str) -> str:
+        """Give a row of the projections the shape of the parts: role, 1, head, 1, value."""
+        return self._apply(f"{name}_parts", "Reshape", self._widen(name, row), "row_parts")
+
+    def _normalize(self, node: onnx.NodeProto) -> None:
+        (name,) = node.output
+        wide = [self._widen(f"{name}_{at}", operand) for at, operand in enumerate(node.input)]
+        epsilon = helper.get_node_attr_value(node, "epsilon")
+        normal = self._apply(
+            f"{name}_normal", "LayerNormalization", *wide, axis=-1, epsilon=epsilon
+        )
+        self._apply(name, "Cast", normal, to=TensorProto.FLOAT)
+
+    def _widen(self, name: str, value: str) -> str:
+        return self._apply(f"{name}_wide", "Cast", value, to=TensorProto.DOUBLE)
+
+    def _apply(self, output: str, operator: str, *inputs: str, **attributes: object) -> str:
+        self._nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def _refer(self, constant: onnx.TensorProto) -> None:
+        """Replace the values of a constant by their place in the file of the quantized model."""
+        values = constant.raw_data
+        if len(values) < _SMALL_BYTES:
+            return
+        place = {"location": _MODEL, "offset": self._content.index(values), "length": len(values)}
+        constant.ClearField("raw_data")
+        constant.data_location = TensorProto.EXTERNAL
+        for key, value in place.items():
+            constant.external_data.add(key=key, value=str(value))
+
+
 def main() -> None:
-    """Check the hash of the weights, write the quantized model, and print the model's hash."""
+    """Check the hash of the weights, write the model and its graph for browsers, print hashes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="folder with config.json and model.safetensors")
     parser.add_argument("target", type=Path, help="ONNX file to write")
@@ -168,7 +280,10 @@ def main() -> None:
             # The type of values that come from operators which ONNX does not know.
             extra_options={"DefaultTensorType": TensorProto.FLOAT},
         )
-    print(hashlib.sha256(arguments.target.read_bytes()).hexdigest(), arguments.target)
+    graph = arguments.target.with_stem(f"{arguments.target.stem}-browser")
+    graph.write_bytes(BrowserGraph(arguments.target).build().SerializeToString())
+    for file in (arguments.target, graph):
+        print(hashlib.sha256(file.read_bytes()).hexdigest(), file)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from benchmarks.static_search import SCRIPT, compare_searches
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
-from rag_pipeline.adapters.embedders.local import LocalEmbedder, find_weights
+from rag_pipeline.adapters.embedders.local import LocalEmbedder, find_browser_files
 from rag_pipeline.cli.app import app
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.text.form_words import find_form_terms, find_form_words
@@ -25,7 +25,13 @@ from rag_pipeline.retrieval.open_index import OpenIndex
 from rag_pipeline.retrieval.retriever import RetrieverOptions
 from rag_pipeline.retrieval.search import split_question
 from rag_pipeline.serving import static_search
-from rag_pipeline.serving.static_search import FOLDER, export_search, pack, quantize
+from rag_pipeline.serving.static_search import (
+    FOLDER,
+    export_search,
+    pack,
+    quantize,
+    quantize_alike,
+)
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -35,6 +41,8 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from rag_pipeline.core.settings import Settings
 
@@ -149,6 +157,9 @@ def test_the_model_of_the_index_and_a_manifest_are_beside_it(site: Path) -> None
     assert manifest["format"] == static_search.FORMAT
     assert manifest["index_bytes"] == (folder / manifest["index"]).stat().st_size
     assert manifest["model_bytes"] == (folder / manifest["model"]).stat().st_size
+    # The graph names the file of weights, and contains no weights of its own.
+    assert manifest["model"].encode() in (folder / manifest["graph"]).read_bytes()
+    assert (folder / manifest["graph"]).stat().st_size < 200_000
     head, _ = read_file(site)
     assert head["rules"]["weights"]["semantic"] > 0
     assert len(head["word_pieces"]) == 30_522
@@ -170,6 +181,25 @@ def test_arrays_begin_where_typed_arrays_may() -> None:
     assert (rows.any(), steps.tolist()) == (False, [1.0])
 
 
+def test_rounded_vectors_give_nearly_the_same_scores_as_the_vectors() -> None:
+    random = np.random.default_rng(1)
+    spread = random.normal(size=(32, 32)) * np.linspace(0.1, 2, 32)
+    rows, questions = (
+        (random.normal(size=(count, 32)) @ spread).astype(np.float32) for count in (400, 50)
+    )
+
+    def measure_error(whole: NDArray[Any], steps: NDArray[np.float32]) -> float:
+        errors = questions @ (whole * steps[:, np.newaxis] - rows).T
+        return float(np.sqrt((errors**2).mean()))
+
+    plain, steps = quantize(rows)
+    alike, same_steps = quantize_alike(rows)
+    assert (steps == same_steps).all()
+    assert measure_error(alike, steps) < 0.7 * measure_error(plain, steps)
+    nothing, _ = quantize_alike(np.zeros((3, 4), dtype=np.float32))
+    assert not nothing.any()
+
+
 def test_a_folder_without_a_site_and_a_missing_index_are_errors(tmp_path: Path) -> None:
     empty = make_settings(tmp_path)
     with pytest.raises(ConfigurationError, match="no built site"):
@@ -184,8 +214,8 @@ def test_a_model_that_no_browser_runs_is_an_error(
     settings: Settings, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign = EmbeddingModel("openai", "text-embedding-3-small", 1536, 8191, None)
-    assert find_weights(foreign) is None
-    monkeypatch.setattr(static_search, "find_weights", lambda _: find_weights(foreign))
+    assert find_browser_files(foreign) is None
+    monkeypatch.setattr(static_search, "find_browser_files", lambda _: find_browser_files(foreign))
     with pytest.raises(ConfigurationError, match="A browser runs only the local model"):
         export_search(settings, site)
     assert replace(foreign, provider="local") != foreign

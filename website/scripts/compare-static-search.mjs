@@ -37,8 +37,9 @@ try {
   const began = measure();
   const index = await readIndex(read('index.bin'));
   ort.env.wasm.numThreads = 1;
-  const session = await ort.InferenceSession.create(new Uint8Array(read('model.onnx')), {
+  const session = await ort.InferenceSession.create(new Uint8Array(read('graph.onnx')), {
     executionProviders: ['wasm'],
+    externalData: [{path: 'model.onnx', data: new Uint8Array(read('model.onnx'))}],
   });
   const infer = async (ids) => {
     const tensor = (values) =>

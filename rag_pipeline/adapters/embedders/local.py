@@ -176,13 +176,17 @@ class LocalEmbedder:
         return QuestionVectors(dense[0], _normalize(tokens[written]), spans)
 
 
-def find_weights(model: EmbeddingModel) -> Path | None:
-    """Return the file with the weights of a model; None if it is not one of the local models."""
-    own = (
-        (LocalEmbedder(name, workers=1).model.fingerprint, file)
-        for name, (file, _) in _WEIGHTS.items()
-    )
-    return next((_model_dir() / file for name, file in own if name == model.fingerprint), None)
+def find_browser_files(model: EmbeddingModel) -> tuple[Path, Path] | None:
+    """Return the files that a browser needs to run a local model: its graph and its weights.
+
+    Returns:
+        None if the model is not one of the local models.
+    """
+    for name, (file, _) in _WEIGHTS.items():
+        if LocalEmbedder(name, workers=1).model.fingerprint == model.fingerprint:
+            weights = _model_dir() / file
+            return weights.with_stem(f"{weights.stem}-browser"), weights
+    return None
 
 
 def read_word_pieces() -> list[str]:

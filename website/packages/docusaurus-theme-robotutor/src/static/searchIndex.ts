@@ -3,7 +3,7 @@
 import type {Figure} from '../service/protocol';
 
 /** The layout of the file that this package reads. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 type Pattern = [source: string, flags: string];
 

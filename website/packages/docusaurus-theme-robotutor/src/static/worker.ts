@@ -44,9 +44,10 @@ async function load(): Promise<Engine> {
   if ((manifest as {format?: number} | null)?.format !== FORMAT) {
     throw new SearchError('version');
   }
+  const read = async (name: string): Promise<ArrayBuffer> => (await fetchFile(name)).arrayBuffer();
   const [index, session] = await Promise.all([
-    fetchFile('index.bin').then((found) => found.arrayBuffer()).then(readIndex),
-    fetchFile('model.onnx').then((found) => found.arrayBuffer()).then(openModel),
+    read('index.bin').then(readIndex),
+    Promise.all([read('graph.onnx'), read('model.onnx')]).then(openModel),
   ]);
   return new Engine(index, (ids) => infer(session, ids));
 }
@@ -59,14 +60,15 @@ async function fetchFile(name: string): Promise<Response> {
   return response;
 }
 
-async function openModel(weights: ArrayBuffer): Promise<ort.InferenceSession> {
+async function openModel([graph, weights]: [ArrayBuffer, ArrayBuffer]): Promise<ort.InferenceSession> {
   ort.env.wasm.numThreads = 1; // several threads need headers that static hosts do not send
   ort.env.wasm.wasmPaths = {
     wasm: new URL('ort-wasm-simd-threaded.wasm', self.location.href).href,
   };
   try {
-    return await ort.InferenceSession.create(new Uint8Array(weights), {
+    return await ort.InferenceSession.create(new Uint8Array(graph), {
       executionProviders: ['wasm'],
+      externalData: [{path: 'model.onnx', data: new Uint8Array(weights)}],
     });
   } catch {
     throw new SearchError('blocked');

@@ -2,7 +2,7 @@ import {describe, expect, it} from 'vitest';
 import type {AnswerEvent, AnswerRequest, Done, Refusal} from '../../src/service/protocol';
 import {answer} from '../../src/static/answer';
 import {Engine} from '../../src/static/engine';
-import {IndexError, readIndex} from '../../src/static/searchIndex';
+import {FORMAT, IndexError, readIndex} from '../../src/static/searchIndex';
 import {FIGURE, infer, packIndex} from './tinyIndex';
 
 async function ask(question: string, more: Partial<AnswerRequest> = {}): Promise<AnswerEvent[]> {
@@ -77,10 +77,10 @@ describe('an index file', () => {
   it('of another version is told from a damaged one', async () => {
     const open = (content: ArrayBuffer): Promise<unknown> =>
       readIndex(content).catch((error: unknown) => (error as IndexError).isOtherVersion);
-    expect(await open(packIndex(2))).toBe(true);
+    expect(await open(packIndex(FORMAT + 1))).toBe(true);
     expect(await open(packIndex().slice(0, 200))).toBe(false);
     expect(await open(new TextEncoder().encode('<!doctype html>').buffer as ArrayBuffer)).toBe(false);
-    expect(await open(packIndex(1, {arrays: {dense: ['int16', 1, 5]}}))).toBe(false);
+    expect(await open(packIndex(FORMAT, {arrays: {dense: ['int16', 1, 5]}}))).toBe(false);
     expect(await open(new ArrayBuffer(0))).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 /** A tiny index with vectors of two numbers, packed as `rag-pipeline export-search` packs it. */
 
 import {gzipSync} from 'node:zlib';
-import type {IndexedPassage, Rules} from '../../src/static/searchIndex';
+import {FORMAT, type IndexedPassage, type Rules} from '../../src/static/searchIndex';
 
 /** Passages about a subject on the first axis and about another on the second. */
 const TEXTS = [
@@ -45,7 +45,7 @@ function describe({section, text}: (typeof TEXTS)[number], at: number): IndexedP
 }
 
 /** Returns the content of the index file. */
-export function packIndex(format = 1, changes: Record<string, unknown> = {}): ArrayBuffer {
+export function packIndex(format = FORMAT, changes: Record<string, unknown> = {}): ArrayBuffer {
   const scaled = TEXTS.flatMap(({at}) => at.map((value) => Math.round(value * 127)));
   const ends = (lists: readonly (readonly number[])[]): number[] =>
     lists.map((_, row) => lists.slice(0, row + 1).flat().length);
