@@ -1,6 +1,6 @@
 import {useMemo, useRef, type ReactNode} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
-import {sayClosest} from '../conversation/outcome';
+import {sayCaveat} from '../conversation/outcome';
 import {isOpen} from '../conversation/turns';
 import {AnswerContext, LinksContext} from './AnswerContext';
 import {AboutSelection, isEcho} from './AboutSelection';
@@ -64,11 +64,10 @@ function Body({running, turn}: {running: boolean; turn: Turn}): ReactNode {
   if (running && !isWriting(turn)) {
     return null;
   }
+  const caveat = sayCaveat(turn);
   return (
     <>
-      {turn.level === 'closest_passages' && (
-        <p className={styles.note}>{sayClosest(turn.asked)}</p>
-      )}
+      {caveat && <p className={styles.note}>{caveat}</p>}
       <AnswerText streaming={running} text={turn.text} />
     </>
   );

@@ -1,6 +1,6 @@
 import {useMemo, useState, type ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
-import {findPart, sayClosest} from '../conversation/outcome';
+import {findPart, sayCaveat, sayHeading} from '../conversation/outcome';
 import type {Passage} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
@@ -13,7 +13,7 @@ import {PlaceLink} from './PlaceLink';
 import {excerptOf} from './excerpt';
 import {showNumber} from './sortSources';
 import {Toggle} from './Toggle';
-import {headingWords, words} from './words';
+import {words} from './words';
 import styles from './answer.module.css';
 
 /** Characters of the marked sentences of a passage that is folded: about three lines of the panel. */
@@ -26,7 +26,7 @@ const FOLDED_LENGTH = 180;
  */
 export function Passages(): ReactNode {
   const {actions, turn} = useAnswer();
-  const isClosest = turn.level === 'closest_passages';
+  const caveat = sayCaveat(turn);
   const part = findPart(turn.asked);
   const reason = turn.notices.find(({code}) => LEADING.has(code));
   return (
@@ -36,12 +36,12 @@ export function Passages(): ReactNode {
           {reason.text}
         </p>
       )}
-      <h3 className={styles.title}>{headingWords(turn.asked, turn.level)}</h3>
-      {isClosest && <p className={styles.note}>{sayClosest(turn.asked)}</p>}
+      <h3 className={styles.title}>{sayHeading(turn)}</h3>
+      {caveat && <p className={styles.note}>{caveat}</p>}
       {groupBySource(turn.passages).map((passages, at) => (
         <Quotation key={at} folds={at > 0} passages={passages} />
       ))}
-      {isClosest && (part === 'page' || part === 'module') && (
+      {caveat && (part === 'page' || part === 'module') && (
         <AskButton
           className={styles.action}
           onAsk={() => actions.onOffer(turn, 'drop_filters')}>

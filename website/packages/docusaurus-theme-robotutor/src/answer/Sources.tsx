@@ -1,4 +1,5 @@
 import {useState, type ReactNode} from 'react';
+import {sayCaveat, sayHeading} from '../conversation/outcome';
 import type {Source} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
@@ -9,7 +10,7 @@ import {excerptOf} from './excerpt';
 import {dropHeading} from './plainText';
 import {showNumber, sortSources} from './sortSources';
 import {Toggle} from './Toggle';
-import {headingWords, words} from './words';
+import {words} from './words';
 import styles from './answer.module.css';
 
 /** About three lines of the panel. */
@@ -23,9 +24,9 @@ export function Sources(): ReactNode {
     <>
       {cited.length > 0 && (
         <section>
-          {turn.level !== 'closest_passages' && (
+          {!sayCaveat(turn) && (
             <h3 className={styles.title}>
-              {turn.asked.selection ? headingWords(turn.asked, turn.level) : words.sources()}
+              {turn.asked.selection ? sayHeading(turn) : words.sources()}
             </h3>
           )}
           <SourceList sources={cited} />

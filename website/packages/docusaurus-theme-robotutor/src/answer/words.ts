@@ -2,17 +2,6 @@
 
 import {translate} from '@docusaurus/Translate';
 import {nameSource} from '../about';
-import type {Asked, Turn} from '../conversation/model';
-
-/** Returns the heading of passages, which says how well they answer. */
-export function headingWords(asked: Asked, level: Turn['level']): string {
-  if (asked.selection) {
-    return translate({id: 'theme.robotutor.answer.selection', message: 'From your selection'});
-  }
-  return level === 'closest_passages'
-    ? translate({id: 'theme.robotutor.answer.closest', message: 'Closest passages'})
-    : nameSource(translate({id: 'theme.robotutor.answer.says', message: 'The book says'}));
-}
 
 /** Says that passages were found and are being read. */
 export const readingWords = (count: number): string =>

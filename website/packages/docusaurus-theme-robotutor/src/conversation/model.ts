@@ -2,6 +2,7 @@
 
 import type {
   Filters,
+  Level,
   Notice,
   Offer,
   Passage,
@@ -72,7 +73,7 @@ export interface Turn {
   /** The words that the service searched for, if they are not the question. */
   searchQuestion?: string;
   kind?: 'generated' | 'extracted' | 'refused' | 'reply';
-  level?: 'answered' | 'closest_passages' | 'not_covered';
+  level?: Level;
   /** The answer so far, as Markdown with `[1]` for citations. */
   text: string;
   sources: Source[];

@@ -2,7 +2,7 @@
 
 import {translate} from '@docusaurus/Translate';
 import {nameSource} from '../about';
-import type {Refusal} from '../service/protocol';
+import type {Level, Refusal} from '../service/protocol';
 import {sayProblem} from '../service/words';
 import type {Asked, Turn} from './model';
 
@@ -40,8 +40,31 @@ export function findPart({selection, filters}: Asked): Part {
   return filters?.doc_paths?.length ? 'page' : filters?.modules?.length ? 'module' : 'book';
 }
 
-/** Returns the sentence above passages that may not fit the question. */
-export function sayClosest(asked: Asked): string {
+/** How passages of each level are introduced. The caveat is empty if they answer the question. */
+const INTRODUCTIONS: Record<Level, {heading: () => string; caveat: (asked: Asked) => string}> = {
+  answered: {heading: saySays, caveat: () => ''},
+  closest_passages: {
+    heading: () => translate({id: 'theme.robotutor.answer.closest', message: 'Closest passages'}),
+    caveat: sayClosest,
+  },
+  not_covered: {heading: saySays, caveat: () => ''},
+};
+
+/** Returns the heading of an answer's passages, which says how well they answer. */
+export const sayHeading = ({asked, level = 'answered'}: Turn): string =>
+  asked.selection
+    ? translate({id: 'theme.robotutor.answer.selection', message: 'From your selection'})
+    : INTRODUCTIONS[level].heading();
+
+/** Returns the sentence above passages that may not fit the question; empty if they answer it. */
+export const sayCaveat = ({asked, level = 'answered'}: Turn): string =>
+  INTRODUCTIONS[level].caveat(asked);
+
+function saySays(): string {
+  return nameSource(translate({id: 'theme.robotutor.answer.says', message: 'The book says'}));
+}
+
+function sayClosest(asked: Asked): string {
   switch (findPart(asked)) {
     case 'selection':
       return translate({

@@ -7,7 +7,6 @@
 
 import {
   KINDS,
-  LEVELS,
   readNotice,
   readPassage,
   readRefusal,
@@ -24,7 +23,7 @@ import {
   readText,
 } from '../service/fields';
 import type {Fields} from '../service/fields';
-import type {Filters} from '../service/protocol';
+import {LEVELS, type Filters} from '../service/protocol';
 import {PROBLEM_WORDS} from '../service/words';
 import {CONVERSATION_KEY, readJson, writeItem} from '../storage';
 import type {Asked, Problem, Selection, Turn, TurnStatus} from './model';

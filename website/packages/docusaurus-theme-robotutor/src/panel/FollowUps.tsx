@@ -1,6 +1,7 @@
 import {useEffect, useState, type ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
 import type {Asked, Turn} from '../conversation/model';
+import {sayCaveat} from '../conversation/outcome';
 import {decode} from '../addresses';
 import type {Page} from '../service/requests';
 import {useSiteSettings} from '../settings';
@@ -46,8 +47,9 @@ export function FollowUps({turn, onAsk}: Props): ReactNode {
 }
 
 /** Returns the address of the first place that an answer from the whole book cites, or null. */
-function findCited({asked, kind, level, passages, sentences, sources}: Turn): string | null {
-  if (asked.selection || level !== 'answered' || !['extracted', 'generated'].includes(kind ?? '')) {
+function findCited(turn: Turn): string | null {
+  const {asked, kind, passages, sentences, sources} = turn;
+  if (asked.selection || sayCaveat(turn) || !['extracted', 'generated'].includes(kind ?? '')) {
     return null;
   }
   const first = sentences.flatMap(({cited}) => cited)[0];

@@ -1,7 +1,7 @@
 import {useCallback, useEffect, useRef, useState} from 'react';
 import {readPlainText, shorten} from '../answer/plainText';
 import type {Turn} from '../conversation/model';
-import {sayClosest, sayOutcome} from '../conversation/outcome';
+import {sayCaveat, sayOutcome} from '../conversation/outcome';
 import {isOpen} from '../conversation/turns';
 import {words} from './words';
 
@@ -23,10 +23,11 @@ export interface Said {
 export function describeOutcome(turn: Turn, name: string): string {
   switch (turn.status) {
     case 'done':
-      return turn.level === 'closest_passages'
-        ? sayClosest(turn.asked)
-        : shorten(readPlainText(turn.text.replace(CITATIONS, '')), SPOKEN_LENGTH) ||
-            words.answered();
+      return (
+        sayCaveat(turn) ||
+        shorten(readPlainText(turn.text.replace(CITATIONS, '')), SPOKEN_LENGTH) ||
+        words.answered()
+      );
     case 'stopped':
       return ''; // the reader stopped it
     default:

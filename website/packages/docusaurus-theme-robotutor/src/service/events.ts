@@ -2,26 +2,24 @@
 
 import {isRecord, readChoice, readList, readName, readNumber, readObject, readText} from './fields';
 import type {Fields} from './fields';
-import type {
-  AnswerEvent,
-  Citation,
-  Done,
-  Figure,
-  Notice,
-  Offer,
-  Passage,
-  Refusal,
-  Sentence,
-  Source,
+import {
+  LEVELS,
+  type AnswerEvent,
+  type Citation,
+  type Done,
+  type Figure,
+  type Notice,
+  type Offer,
+  type Passage,
+  type Refusal,
+  type Sentence,
+  type Source,
 } from './protocol';
 
 const OFFERS: readonly Offer[] = ['answer_anyway', 'whole_book', 'drop_filters'];
 
 /** The kinds of answers. */
 export const KINDS = ['generated', 'extracted', 'refused', 'reply'] as const;
-
-/** The levels of an answer, from a complete answer to none. */
-export const LEVELS = ['answered', 'closest_passages', 'not_covered'] as const;
 
 /** Returns an event, or null if this version does not know its name. It never throws. */
 export function readEvent(name: string | undefined, json: string): AnswerEvent | null {

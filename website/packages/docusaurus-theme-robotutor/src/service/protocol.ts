@@ -74,6 +74,11 @@ export interface Refusal {
   offers: Offer[];
 }
 
+/** The levels of an answer, from a complete answer to none. */
+export const LEVELS = ['answered', 'closest_passages', 'not_covered'] as const;
+
+export type Level = (typeof LEVELS)[number];
+
 export type Mode = 'normal' | 'selected_text_only';
 
 /** The filters of a search. A passage must match one value of each list that is given. */
@@ -98,7 +103,7 @@ export interface Start {
 export interface Done {
   answer_id: string;
   kind: 'generated' | 'extracted' | 'refused' | 'reply';
-  level: 'answered' | 'closest_passages' | 'not_covered';
+  level: Level;
   text: string;
   sentences: Sentence[];
   passages: Passage[];

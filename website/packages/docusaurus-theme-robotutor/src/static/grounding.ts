@@ -1,5 +1,6 @@
 /** The library's rule that decides how well passages answer a question. */
 
+import type {Level} from '../service/protocol';
 import type {Candidate, Found, Ranking, Search} from './ranking';
 import {sum} from './ranking';
 import type {Rules, SearchIndex} from './searchIndex';
@@ -8,7 +9,7 @@ import {addOtherForms, findFormWords} from './wording';
 
 /** How well the book answers a question. */
 export interface Grounding {
-  level: 'answered' | 'closest_passages' | 'not_covered';
+  level: Level;
   /** The estimated probability that the passages contain the answer. */
   confidence: number;
 }

@@ -2,7 +2,8 @@
 import {act} from 'react';
 import {afterEach, beforeEach, expect, it, vi} from 'vitest';
 import {nameSource, setAbout} from '../../src/about';
-import {headingWords} from '../../src/answer/words';
+import {sayHeading} from '../../src/conversation/outcome';
+import {beginTurn} from '../../src/conversation/turns';
 import {words} from '../../src/panel/words';
 import {useSettings} from '../../src/settings';
 import {globalData} from '../docusaurus/globalData';
@@ -45,7 +46,7 @@ it('the service names the assistant and its source', async () => {
   await open(() => Response.json(DOCS));
   expect(element.textContent).toBe('Ada');
   expect(words.wholeBook()).toBe('Whole documentation');
-  expect(headingWords({question: ''}, 'answered')).toBe('The documentation says');
+  expect(sayHeading(beginTurn({question: ''}))).toBe('The documentation says');
   expect(words.intro('Ada')).toBe('Ada answers from this documentation and shows you where it says so.');
 });
 
