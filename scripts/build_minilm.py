@@ -280,7 +280,7 @@ def main() -> None:
             # The type of values that come from operators which ONNX does not know.
             extra_options={"DefaultTensorType": TensorProto.FLOAT},
         )
-    graph = arguments.target.with_stem(f"{arguments.target.stem}-browser")
+    graph = arguments.target.with_stem(f"{arguments.target.stem}_browser")
     graph.write_bytes(BrowserGraph(arguments.target).build().SerializeToString())
     for file in (arguments.target, graph):
         print(hashlib.sha256(file.read_bytes()).hexdigest(), file)

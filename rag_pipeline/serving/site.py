@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, RedirectResponse
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.serving.static_search import FOLDER, MANIFEST_FILE
 
 if TYPE_CHECKING:
     import os
@@ -123,7 +124,13 @@ def mount_site(app: Starlette, folder: Path, base_path: str) -> None:
         del request
         return RedirectResponse(base_path, status_code=307)
 
+    def hide_index(request: Request) -> Response:
+        """Answer that the site has no index, so that the panel asks this service."""
+        del request
+        return JSONResponse({"index": None}, headers={"cache-control": "no-cache"})
+
     if base_path != "/":
         app.router.routes.append(Route("/", redirect))
         app.router.routes.append(Route(base_path.rstrip("/"), redirect))
+    app.router.routes.append(Route(f"{base_path}{FOLDER}/{MANIFEST_FILE}", hide_index))
     app.router.routes.append(Mount(base_path.rstrip("/"), SiteFiles(directory=folder)))

@@ -26,6 +26,7 @@ FILES = {
     "assets/js/main.1234.js": "code",
     "img/logo.svg": "<svg/>",
     "llms.txt": "text",
+    "robotutor-search/manifest.json": '{"index": "index.bin", "format": 2}',
 }
 
 
@@ -64,6 +65,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 def test_a_page_has_several_addresses(client: httpx.Client, path: str, text: str) -> None:
     response = client.get(path)
     assert (response.status_code, response.text) == (200, text)
+
+
+def test_the_service_answers_although_the_site_has_an_index(client: httpx.Client) -> None:
+    assert client.get("/book/robotutor-search/manifest.json").json() == {"index": None}
 
 
 @pytest.mark.parametrize("path", ["/", "/book"])

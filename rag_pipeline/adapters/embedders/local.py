@@ -185,7 +185,7 @@ def find_browser_files(model: EmbeddingModel) -> tuple[Path, Path] | None:
     for name, (file, _) in _WEIGHTS.items():
         if LocalEmbedder(name, workers=1).model.fingerprint == model.fingerprint:
             weights = _model_dir() / file
-            return weights.with_stem(f"{weights.stem}-browser"), weights
+            return weights.with_stem(f"{weights.stem}_browser"), weights
     return None
 
 
