@@ -273,7 +273,7 @@ def connect_memory_catalog(forget: Callable[[str], None] | None = None) -> Colle
     The client takes two seconds to import, which processes with an embedded store save.
     """
     from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog  # noqa: PLC0415
-    from rag_pipeline.adapters.stores.qdrant_connection import connect_memory  # noqa: PLC0415
+    from rag_pipeline_tests.memory_client import connect_memory  # noqa: PLC0415
 
     return QdrantCatalog(connect_memory(), "book", forget)
 

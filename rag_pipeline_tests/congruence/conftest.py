@@ -10,7 +10,8 @@ import pytest
 
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.stores.qdrant_connection import connect_memory, connect_server
+from rag_pipeline.adapters.stores.qdrant_connection import connect_server
+from rag_pipeline_tests.memory_client import connect_memory
 from rag_pipeline_tests.qdrant_engine import serve_qdrant
 
 if TYPE_CHECKING:

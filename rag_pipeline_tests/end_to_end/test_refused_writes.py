@@ -43,7 +43,7 @@ def refuse_writes(book: Book, server: LoopbackServer) -> QdrantCatalog:
     """Return a catalog of the book whose writes the server refuses."""
     connection = connect_server(server.url, api_key="", timeout_s=5, sleep=lambda _: None)
     client: Any = _RefusingClient(_find_client(book.catalog), _find_client(connection))
-    connection = QdrantConnection(client, "node", sleep=lambda _: None, is_server=False)
+    connection = QdrantConnection(client, "node", sleep=lambda _: None)
     return QdrantCatalog(connection, "book", book.forget)
 
 

@@ -152,8 +152,7 @@ class QdrantCatalog(LockedCatalog):
             raise StoreError(
                 f"{self._connection.place} does not store metadata. Update it to 1.16 or later"
             )
-        if self._connection.is_server:
-            self._connection.call(lambda client: create_indexes(client, collection_id))
+        self._connection.call(lambda client: create_indexes(client, collection_id))
         return QdrantStore(self._connection, space, collection_id)
 
     @alone
@@ -252,11 +251,10 @@ class QdrantCatalog(LockedCatalog):
         self._end_loading(collection_id, is_empty_left=False)
 
     def _end_loading(self, collection_id: str, *, is_empty_left: bool) -> None:
-        if self._connection.is_server:
-            self._connection.call(
-                lambda client: end_loading(client, collection_id, is_empty_left=is_empty_left),
-                collection_id,
-            )
+        self._connection.call(
+            lambda client: end_loading(client, collection_id, is_empty_left=is_empty_left),
+            collection_id,
+        )
 
     def _read_aliases(self) -> dict[str, str]:
         answer = self._connection.call(lambda client: client.get_aliases())

@@ -61,7 +61,6 @@ class QdrantConnection:
         timeout_s: Time limit of one request in seconds, for messages. The client enforces it.
         api_key: API key, which messages never show.
         sleep: Function that waits the given number of seconds between two attempts.
-        is_server: False for the client's own in-memory engine, which has no payload indexes.
     """
 
     def __init__(
@@ -72,13 +71,11 @@ class QdrantConnection:
         timeout_s: float = 0.0,
         api_key: str = "",
         sleep: Callable[[float], None] = time.sleep,
-        is_server: bool = True,
     ) -> None:
         self._client = client
         self.timeout_s = timeout_s
         self._sleep = sleep
         self._has_answered = False
-        self.is_server = is_server
         self.service = Service(
             "Qdrant",
             "Qdrant",
@@ -250,8 +247,3 @@ def connect_server(
     return QdrantConnection(
         client, name_host(url), timeout_s=timeout_s, api_key=api_key, sleep=sleep
     )
-
-
-def connect_memory() -> QdrantConnection:
-    """Create a connection to the client's own in-memory engine, for tests and experiments."""
-    return QdrantConnection(QdrantClient(":memory:"), "memory", is_server=False)

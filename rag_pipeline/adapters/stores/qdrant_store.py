@@ -154,13 +154,6 @@ class QdrantStore(EngineStore):
         The client's methods make an object of each search and of each hit, which takes several
         times as long as the rest of a request.
         """
-        if not self._connection.is_server:
-            asked = [models.QueryRequest.model_validate(request) for request in requests]
-            found = client.query_batch_points(self._collection_id, asked)
-            return [
-                [(hit.id, hit.score, hit.payload or {}) for hit in answer.points]
-                for answer in found
-            ]
         answer = client.http.client.request(
             type_=dict[str, Any],
             method="POST",
@@ -181,7 +174,7 @@ class QdrantStore(EngineStore):
             raise ValueError(f"a response without {error}") from error
 
     def _write_vector(self, query: ChannelQuery) -> Any:  # noqa: ANN401  # lists or a sparse vector
-        """Return a query vector for the client, on its way to a server as whole numbers.
+        """Return a query vector as whole numbers, or the terms of a sparse vector.
 
         The server divides a vector by its length, so that its scale means nothing. A whole number
         is a third shorter than a fraction with the same digits.
@@ -189,16 +182,13 @@ class QdrantStore(EngineStore):
         if isinstance(query.vector, SparseVector):
             return {"indices": list(query.vector.indices), "values": list(query.vector.values)}
         vector = query.vector.astype(np.float64)
-        if not self._connection.is_server:
-            return vector.tolist()
         return np.rint(vector * 10 ** _DECIMALS[query.channel]).astype(np.int64).tolist()
 
     def _choose_params(self, query: ChannelQuery) -> dict[str, Any] | None:
-        """Return the parameters of a search; the client's in-memory engine has no quantization."""
         within = write_filter(query.corpus)
         if within is not None:  # count documents with a term only in a part of the store
             return {"idf": {"corpus": within}}
-        return SEARCH_PARAMS.get(query.channel) if self._connection.is_server else None
+        return SEARCH_PARAMS.get(query.channel)
 
     def _retrieve(
         self,

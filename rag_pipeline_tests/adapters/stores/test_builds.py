@@ -9,9 +9,9 @@ import pytest
 
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline.core.errors import CollectionMissingError
 from rag_pipeline_tests.congruence.points import SPACE, make_point
+from rag_pipeline_tests.memory_client import connect_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

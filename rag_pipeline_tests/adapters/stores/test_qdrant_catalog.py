@@ -9,8 +9,8 @@ from qdrant_client import models
 
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
+from rag_pipeline_tests.memory_client import connect_memory
 
 if TYPE_CHECKING:
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection

@@ -11,7 +11,6 @@ from qdrant_client import models
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import (
     QdrantConnection,
-    connect_memory,
     connect_server,
 )
 from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
@@ -38,6 +37,7 @@ from rag_pipeline_tests.loopback import (
     find_closed_port,
     serve,
 )
+from rag_pipeline_tests.memory_client import connect_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
