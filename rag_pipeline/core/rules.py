@@ -18,9 +18,9 @@ from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.payload import read_metadata, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import Chunk, ChunkLimits
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols import StoredPoint
@@ -108,6 +108,29 @@ class IndexedDocument:
     chunks: Sequence[Chunk]
     points: Sequence[CheckedPoint]
     limits: ChunkLimits
+
+
+def check_documents(
+    chunks: Mapping[DocId, Sequence[Chunk]],
+    points: Iterable[StoredPoint],
+    limits: ChunkLimits,
+    dim: int,
+) -> dict[DocId, tuple[Fault, ...]]:
+    """Return the violations of `DOCUMENT_RULES` of each document.
+
+    Args:
+        chunks: All chunks of each document, in order.
+        points: All points of these documents, with their vectors. Each is dropped when it is read.
+        limits: Size limits of the chunks.
+        dim: Dimension of the vectors.
+    """
+    checked: dict[str, list[CheckedPoint]] = {doc_id: [] for doc_id in chunks}
+    for point in points:
+        checked[str(point.payload["doc_path"])].append(check_point(point, dim))
+    return {
+        doc_id: tuple(find_faults(DOCUMENT_RULES, IndexedDocument(own, checked[doc_id], limits)))
+        for doc_id, own in chunks.items()
+    }
 
 
 @register_rule(

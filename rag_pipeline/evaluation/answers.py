@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import resource
-import sys
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -39,6 +38,7 @@ from rag_pipeline.evaluation.report import name_error
 from rag_pipeline.evaluation.suggestions import QUIZZES
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks, read_span
 from rag_pipeline.retrieval import Mode, Query
+from rag_pipeline.retrieval.service import read_peak_mb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -437,12 +437,6 @@ def read_resident_mb() -> float | None:
     except (OSError, ValueError, IndexError):
         return None
     return pages * resource.getpagesize() / _BYTES_PER_MB
-
-
-def read_peak_mb() -> float:
-    """Return the highest resident memory of this process so far in MB (10^6 bytes)."""
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _BYTES_PER_MB
 
 
 Asker: TypeAlias = "Callable[[Query], Answer]"

@@ -12,7 +12,6 @@ import hashlib
 import json
 import logging
 import time
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +20,7 @@ from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, check_point, find_faults
+from rag_pipeline.core.rules import check_documents
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.embedding import PART_CHUNKS, read_vectors
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import Chunk, Document, Payload
     from rag_pipeline.core.protocols import PointStore, StoredPoint
-    from rag_pipeline.core.rules import CheckedPoint, Fault
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun
 
@@ -159,16 +157,14 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
     if not group:
         return
     limits, dim = run.context.settings.chunk_limits, run.context.space.model.dim
-    points: defaultdict[str, list[CheckedPoint]] = defaultdict(list)
-    unreadable: tuple[Fault, ...] = ()
+    chunks = {work.doc.doc_id: work.chunks for work in group}
     try:
-        for point in _read_back(group, store):
-            points[str(point.payload["doc_path"])].append(check_point(point, dim))
+        found = check_documents(chunks, _read_back(group, store), limits, dim)
     except StoreError as error:
         unreadable = (("points_equal_chunks", f"the points cannot be read back: {error}"),)
+        found = dict.fromkeys(chunks, unreadable)
     for work in group:
-        document = IndexedDocument(work.chunks, points[work.doc.doc_id], limits)
-        faults = unreadable or tuple(find_faults(DOCUMENT_RULES, document))
+        faults = found[work.doc.doc_id]
         work.results[Stage.POINTS] = replace(work.results[Stage.POINTS], faults=faults)
 
 

@@ -24,7 +24,7 @@ from rag_pipeline.ingestion.upkeep.audit import (
     WRONG_MODEL,
     AuditFinding,
     AuditReport,
-    check_documents,
+    check_indexed,
 )
 from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.dead_runs import begin_run
@@ -78,7 +78,7 @@ def document_checks(
     names = {key.name for key in context.selected_asset_check_keys}
     keys = read_selected_keys(context.run, context.instance)
     doc_ids = [to_doc_id(key) for key in keys] or None
-    for verdict in judge(context.instance, check_documents(ingestion.context, doc_ids), names):
+    for verdict in judge(context.instance, check_indexed(ingestion.context, doc_ids), names):
         log_verdict(context, verdict)
     yield from ()
 
@@ -158,7 +158,7 @@ def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Sca
     late |= indexed.keys() - read_verdicts(instance).keys()
     if late:
         with suppress(StoreError):
-            found = list(check_documents(context, {indexed[key] for key in late}))
+            found = list(check_indexed(context, {indexed[key] for key in late}))
             runs = instance.get_runs(limit=1)
             for verdict in judge(instance, found):
                 _log_later(instance, runs, verdict)

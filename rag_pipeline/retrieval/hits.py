@@ -248,17 +248,27 @@ def _name_section(metadata: ChunkMetadata) -> str:
     return section_of(metadata.doc_path, metadata.anchor, metadata.section_heading, metadata.tabs)
 
 
-def check_results(hits: Sequence[ScoredChunk]) -> dict[str, str]:
+def check_results(
+    hits: Sequence[ScoredChunk], again: Sequence[ScoredChunk] | None = None
+) -> dict[str, str]:
     """Check search results against each rule of `RESULT_RULES`.
 
     Args:
         hits: The results, best first.
+        again: The results of the same query at a second run, which must be equal. None without a
+            second run.
 
     Returns:
         The description of the first violation of each rule, by rule name in a fixed order. It is
         empty if the results keep the rule.
     """
-    return {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
+    checks = {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
+    if again is not None:
+        same = [(hit.chunk_id, hit.score) for hit in hits] == [
+            (hit.chunk_id, hit.score) for hit in again
+        ]
+        checks["deterministic"] = "" if same else "a second run returned different results"
+    return checks
 
 
 @register_rule(RESULT_RULES, "No result scores higher than the result before it.")

@@ -6,7 +6,7 @@ The module `repair` decides which differences are real and repairs them.
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,7 @@ from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, check_point, find_faults
+from rag_pipeline.core.rules import check_documents
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.embedding import split_chunks
 from rag_pipeline.ingestion.parsing import parse_doc
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, Document, JsonValue, Payload
     from rag_pipeline.core.protocols import LedgerEntry, StoredPoint, VectorIndex
-    from rag_pipeline.core.rules import CheckedPoint, Fault
+    from rag_pipeline.core.rules import Fault
     from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
     from rag_pipeline.ingestion.context import IngestionContext
 
@@ -70,7 +70,7 @@ def _unit(rows: FloatMatrix) -> FloatMatrix:
     return unit
 
 
-def check_documents(
+def check_indexed(
     context: IngestionContext, doc_ids: Collection[DocId] | None = None
 ) -> Iterator[tuple[DocId, tuple[Fault, ...]]]:
     """Yield indexed documents with the rules that they break, read from the docs folder and store.
@@ -92,18 +92,14 @@ def check_documents(
         return
     with closing(context.services.catalog.open(scan.collection_id)) as store:
         for page in _split_entries([scan.entries[doc_id] for doc_id in docs]):
-            points: dict[str, list[CheckedPoint]] = {entry.doc_id: [] for entry in page}
-            where = PointFilter.any_of(doc_path=tuple(points))
-            for point in store.scroll(where, with_vectors=True):
-                points[str(point.payload["doc_path"])].append(check_point(point, dim))
+            chunks = {}
             for entry in page:
-                try:
+                with suppress(RagPipelineError, OSError):
                     parsed = parse_doc(docs[entry.doc_id], context.settings.site)
-                except (RagPipelineError, OSError):
-                    continue
-                chunks = chunk_doc(parsed, limits)
-                document = IndexedDocument(chunks, points[entry.doc_id], limits)
-                yield entry.doc_id, tuple(find_faults(DOCUMENT_RULES, document))
+                    chunks[entry.doc_id] = chunk_doc(parsed, limits)
+            if chunks:  # an empty filter would match all points
+                points = store.scroll(PointFilter.any_of(doc_path=tuple(chunks)), with_vectors=True)
+                yield from check_documents(chunks, points, limits, dim).items()
 
 
 STRAY: Final = "stray"

@@ -8,7 +8,7 @@ import pytest
 
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_server
-from rag_pipeline.ingestion.upkeep.audit import check_documents
+from rag_pipeline.ingestion.upkeep.audit import check_indexed
 from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline_tests.book import make_book
 from rag_pipeline_tests.qdrant_engine import serve_qdrant
@@ -34,7 +34,7 @@ def audit_gone(context: IngestionContext) -> None:
 
 
 def check(context: IngestionContext) -> None:
-    checked = dict(check_documents(context))
+    checked = dict(check_indexed(context))
     assert len(checked) == PAGES
     assert not any(checked.values())
 

@@ -121,7 +121,7 @@ def test_a_validation_report_lists_every_rule(service: RetrievalService) -> None
 def test_strict_validation_raises_if_a_rule_is_broken(
     service: RetrievalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_module, "check_results", lambda _: {"urls": "no address"})
+    monkeypatch.setattr(service_module, "check_results", lambda *_: {"urls": "no address"})
     assert service.validate_retrieval(QUESTION)["passed"] is False
     with pytest.raises(ValidationFailedError) as caught:
         service.validate_retrieval(QUESTION, strict=True)
