@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level
+from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.text.abbreviations import add_other_forms, find_unspelled
-from rag_pipeline.core.text.form_words import COUNTED_FORMS, find_form_words
+from rag_pipeline.core.text.form_words import COUNTED_FORMS, find_form_terms, find_form_words
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import (
     extract_terms,
@@ -87,7 +88,7 @@ ASKED_FACTS: Final = (
         re.compile(
             rf"(?:{_MADE}\s+(?:[\w']+\s+){{0,4}}?by|\b{_ROLE}(?:\s+(?:is|are|was|were))?:?)\s+"
             rf"(?P<fact>{_NAME}*)|\b{_NAME}+,?\s+(?:[a-z]+\s+){{0,2}}?{_MADE}"
-            r"|\b[A-Z][\w'\u2019-]+\s+(?:[a-z]{2,}(?:ed)|built|wrote|made|taught|found)\b"
+            rf"|\b[A-Z][\w'\u2019-]+\s+{_MADE}"
         ),
     ),
     _AskedFact(
@@ -362,6 +363,20 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
         tells(chunk.text[start:end])
         for chunk in chunks[:EVIDENCE_DEPTH]
         for start, end in split_sentences(chunk.text)
+    )
+
+
+def is_named_by_heading(chunks: Sequence[ScoredChunk], question: str) -> bool:
+    """Return True if the heading of a passage has all terms of a question and no other.
+
+    Words of the form do not count. None of the near questions of the tuning halves names a heading
+    in this way (ADR 81).
+    """
+    asked = frozenset(extract_terms(question)) - find_form_terms(question)
+    return any(
+        find_distinct_terms(chunk.metadata.section_heading or chunk.metadata.title) == asked
+        and any(block.kind is not TextBlockKind.HEADING for block in chunk.metadata.blocks)
+        for chunk in chunks[:EVIDENCE_DEPTH]
     )
 
 

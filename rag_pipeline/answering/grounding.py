@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.confidence import (
+    ANSWERED_FROM,
     DEFAULT_RULE,
     UNANSWERED,
     choose_level,
     choose_rule,
+    is_named_by_heading,
     is_related,
     lacks_asked_fact,
     measure_signals,
@@ -212,6 +214,8 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     rule = choose_rule(result.evidence.model) if result.evidence else DEFAULT_RULE
     signals = measure_signals(result, question)
     confidence = rule.confidence(signals)
+    if is_named_by_heading(result.chunks, question):
+        confidence = max(confidence, ANSWERED_FROM)
     if lacks_asked_fact(result.chunks, question):
         confidence = min(confidence, UNANSWERED)
     level = choose_level(confidence)

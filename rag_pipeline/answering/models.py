@@ -39,12 +39,14 @@ class Level(StrEnum):
     """The degree to which the passages that were found answer a question.
 
     `ANSWERED`: they contain the answer. `CLOSEST_PASSAGES`: they may contain it, or are only about
-    the same subject. `NOT_COVERED`: they do not contain it.
+    the same subject. `NOT_COVERED`: they do not contain it. `NO_QUESTION`: nothing was asked, as in
+    a greeting.
     """
 
     ANSWERED = "answered"
     CLOSEST_PASSAGES = "closest_passages"
     NOT_COVERED = "not_covered"
+    NO_QUESTION = "no_question"
 
     @property
     def words(self) -> str:
@@ -289,7 +291,7 @@ class AnswerRecord:
         mode: `normal` (the whole book) or `selected_text_only`.
         kind: `generated` (by a model), `extracted` (quoted passages), `refused` or `reply`.
         answer: The text of the answer. `[n]` cites `sources[n-1]`.
-        level: `answered`, `closest_passages` (perhaps no answer) or `not_covered`.
+        level: `answered`, `closest_passages` (perhaps no answer), `not_covered` or `no_question`.
         sufficient_context: True if `level` is `answered`.
         reason: Why the passages suffice or not: a value of `Reason`.
         confidence: Estimated probability that the passages contain the answer, 0 to 1, or null.

@@ -214,7 +214,7 @@ class LoggedAnswer:
         asked_at: The time of the question, in UTC.
         mode: `normal` or `selected_text_only`.
         kind: `generated`, `extracted`, `refused` or `reply`.
-        level: `answered`, `closest_passages` or `not_covered`.
+        level: `answered`, `closest_passages`, `not_covered` or `no_question`.
         reason: Why the passages suffice or not, such as `sufficient` or `not_covered`.
         question: The question as asked; None if questions are not logged.
         search_question: What was searched instead of the question; None if nothing else was, or if

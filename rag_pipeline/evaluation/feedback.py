@@ -100,7 +100,7 @@ class Week:
         answer_count: Number of answers.
         unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
         helpful: Share of ratings that are 4 or 5; None without ratings.
-        by_level: Number of answers by level. Replies, such as to a greeting, count as `reply`.
+        by_level: Number of answers by level.
     """
 
     monday: date
@@ -122,7 +122,7 @@ class FeedbackReport:
         weeks: Every week with an answer, oldest first.
         tags: Number of ratings by tag, most frequent first.
         notes: At most 10 notes, newest first.
-        by_level: Number of answers by level. Replies, such as to a greeting, count as `reply`.
+        by_level: Number of answers by level.
     """
 
     answer_count: int
@@ -162,8 +162,8 @@ def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) 
 
 
 def is_unanswered(answer: LoggedAnswer) -> bool:
-    """Return True if the book did not fully answer the question. Replies need no answer."""
-    return answer.kind != "reply" and answer.level in {"closest_passages", "not_covered"}
+    """Return True if the book did not fully answer the question."""
+    return answer.level in {"closest_passages", "not_covered"}
 
 
 def _count_unanswered(answers: Sequence[LoggedAnswer]) -> int:
@@ -171,7 +171,7 @@ def _count_unanswered(answers: Sequence[LoggedAnswer]) -> int:
 
 
 def _count_levels(answers: Sequence[LoggedAnswer]) -> dict[str, int]:
-    return dict(Counter("reply" if one.kind == "reply" else one.level for one in answers))
+    return dict(Counter(one.level for one in answers))
 
 
 def _find_helpful(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> Interval | None:
@@ -432,10 +432,7 @@ def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredRepor
 
 PAGE_NAME: Final = "feedback.html"
 
-_LEVELS: Final = {
-    **{level.value: level.words for level in Level},
-    "reply": "greetings and the like",
-}
+_LEVELS: Final = {level.value: level.words for level in Level}
 """The words for each level of answers, in the order of the bars."""
 
 _REASONS: Final = {

@@ -14,11 +14,13 @@ from rag_pipeline.answering.confidence import (
     Signals,
     choose_level,
     choose_rule,
+    is_named_by_heading,
     is_related,
     lacks_asked_fact,
     measure_signals,
 )
 from rag_pipeline.answering.models import Level
+from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline_tests.answering.factories import make_chunk, make_result
 
 QUESTION = "How does a walking robot keep its balance with the capture point?"
@@ -86,6 +88,7 @@ def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool
         ("where can i buy a lidar", "A lidar measures distances.", True),
         ("where can i buy a lidar", "Many shops have a lidar.", False),
         ("who wrote the simulator", "The simulator is built of libraries.", True),
+        ("who develops the app", "Google collected reports of the app.", True),
         ("who is the maintainer of the parser", "Maintainer: Ada Lovelace", False),
         ("how many users does the app have", "The app has a user list and 3 tabs.", False),
         ("how many users does the app have", "The app has 3 tabs.", True),
@@ -100,6 +103,27 @@ def test_a_question_for_a_kind_of_fact_needs_a_passage_with_one(
     question: str, text: str, *, lacks: bool
 ) -> None:
     assert lacks_asked_fact([make_chunk(text)], question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "section", "named"),
+    [
+        ("what is the capture point", "Capture point", True),
+        ("capture point explained simply", "Capture points", True),
+        ("capture point", "The capture point of a leg", False),
+        ("price of the capture point", "Capture point", False),
+    ],
+)
+def test_a_heading_with_all_terms_of_a_question_and_no_other_names_it(
+    question: str, section: str, *, named: bool
+) -> None:
+    chunk = make_chunk("It is a place.", section=section)
+    block = TextBlock(TextBlockKind.PARAGRAPH, 0, 14, 1, 1)
+    with_text = replace(chunk, metadata=replace(chunk.metadata, blocks=(block,)))
+    assert is_named_by_heading([with_text], question) is named
+    heading = replace(block, kind=TextBlockKind.HEADING)
+    bare = replace(chunk, metadata=replace(chunk.metadata, blocks=(heading,)))
+    assert not is_named_by_heading([bare], question)
 
 
 def test_a_short_question_needs_all_of_its_words_and_a_long_one_does_not() -> None:

@@ -232,7 +232,7 @@ def test_a_greeting_gets_a_reply_without_a_book_or_a_service(call: Callable[...,
     assert (record["kind"], record["reason"], record["level"]) == (
         "reply",
         "small_talk",
-        "not_covered",
+        "no_question",
     )
     assert (record["chunks"], record["explanation"]["confidence"]) == ([], None)
     assert record["explanation"]["signals"] is None

@@ -177,7 +177,7 @@ def test_many_groups_and_wordings_are_cut_off_with_their_number() -> None:
 
 
 def test_replies_and_an_empty_log_have_no_unanswered_questions() -> None:
-    reply = make_logged("a", kind="reply", level="not_covered", reason="small_talk")
+    reply = make_logged("a", kind="reply", level="no_question", reason="small_talk")
     for answers in ([reply], []):
         report = report_unanswered(answers, [], LocalEmbedder(), find_nothing)
         assert (report.count, report.clusters) == (0, ())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.reading.small_talk import find_reply, remove_small_talk
 from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode, Query
@@ -98,6 +99,8 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
         if not earlier or _is_small_talk(earlier):
             continue
         if not needs_earlier(earlier):
+            if read_question(question).kind is QuestionKind.CODE:  # "and in python?"
+                earlier = read_question(earlier).subject or earlier
             return " ".join(part for part in (earlier, between, question.strip()) if part)
         between = between or earlier
     return f"{between} {question.strip()}" if between else question

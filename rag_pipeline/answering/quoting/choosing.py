@@ -163,15 +163,16 @@ _CELL_END: Final = re.compile(r"(?<!\\)\|")
 def compares_things(part: Part, worth: Mapping[str, float]) -> bool:
     """Return True if a part has a place for each of the things that are compared.
 
-    Two cells of the first row of a table, two cells of its first column, or the beginnings of two
-    items of a list each name something of the question that the other does not name.
+    Two cells of the first row of a table, or two cells of its first column, each name something of
+    the question that the other does not name. So do the beginnings of two items of a list.
 
     Args:
         part: A part of a source.
         worth: The share of each term of the question.
     """
     if TextBlockKind.LIST in part.kinds:
-        return _name_two(_ITEM.findall(part.text), worth)
+        items = _ITEM.findall(part.text)
+        return _name_two([item for item in items if worth.keys() & extract_terms(item)[:1]], worth)
     if TextBlockKind.TABLE not in part.kinds:
         return False
     rows = [_CELL_END.split(row) for row in _ROW.findall(part.text)]

@@ -159,7 +159,8 @@ _MEANING: Final = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+(?:definition|meaning|explained)",
+        r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+"
+        r"(?:definition|meaning|(?:simply\s+)?explained(?:\s+simply)?)",
         re.IGNORECASE,
     ),
     re.compile(
@@ -175,7 +176,7 @@ _MEANING: Final = (
 
 _AROUND: Final = re.compile(
     r"^(?:(?:an?|the)\s+)+"
-    r"|,?\s+(?:exactly|really|actually|please|again|in\s+(?!the\b)\S+(?: \S+){0,2})$",
+    r"|,?\s+(?:exactly|really|actually|simply|please|again|in\s+(?!the\b)\S+(?: \S+){0,2})$",
     re.IGNORECASE,
 )
 _ABOUT_SOMETHING_ELSE: Final = re.compile(

@@ -165,9 +165,11 @@ def make_empty_result(query: Query) -> RetrievalResult:
 def ground_reply(query: Query, kind: str, voice: Voice) -> GroundedResponse:
     """Return the decision not to search for a question, with the reply as its message."""
     mode, notices = Mode(query.mode), (voice.note(kind),) if kind == "no_words" else ()
-    reason = Reason.NO_WORDS if kind == "no_words" else Reason.SMALL_TALK
+    level, reason = Level.NO_QUESTION, Reason.SMALL_TALK
+    if kind == "no_words":
+        level, reason = Level.NOT_COVERED, Reason.NO_WORDS
     return GroundedResponse(
-        "", "", (), mode, Level.NOT_COVERED, reason, message=voice.say(kind), notices=notices
+        "", "", (), mode, level, reason, message=voice.say(kind), notices=notices
     )
 
 

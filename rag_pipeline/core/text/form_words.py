@@ -25,6 +25,7 @@ FORM_SHARE: Final = 0.25
 """Share of its weight that a word of the form keeps."""
 
 _CODE: Final = r"(?:code|scripts?|snippets?|examples?)"
+_SIDE: Final = r"(?:(?:dis)?advantages|benefits|drawbacks|strengths|weaknesses)"
 COUNTED_FORMS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -32,6 +33,7 @@ COUNTED_FORMS: Final = tuple(
         r"\b(?:and|or|vs\.?|versus|the)\s.*?\b(differences?)\s*[?.!]*$",
         r"\b(differs?|differed|different)\s+from\b",
         r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
+        rf"\b(pros\s+and\s+cons|{_SIDE}(?:\s+(?:and|or)\s+{_SIDE})?)\s+of\b",
         r"\bhow\s+(?:to|\w+\s+(?:i|you|we))\s+(write|make|create|build|get|use|do|set\s?up|add)\b",
         rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
         rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",
@@ -49,6 +51,8 @@ FORMS: Final = (
             r"\bdo(?:es)?\s+.+\s(mean|stand\s+for|refer\s+to)(?=\s*[?.!]*$|\s+(?:in|for|here)\b)",
             r"\b(definition)\s+of\b",
             r"^(?!(?:what|which|how|where|when|why)\b).+\s(definition|meaning)\s*[?.!]*$",
+            r"^(?:(?:please|can|could|you|simply)\s+)*(explain)(?!\s+(?:how|why)\b)\b",
+            r"\s((?:simply\s+)?explained(?:\s+simply)?)\s*[?.!]*$",
         )
     ),
 )

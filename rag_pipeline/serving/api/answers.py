@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 
 from rag_pipeline.answering import PreparedAnswer
-from rag_pipeline.answering.models import Answer, AnswerKind
+from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.protocols import LoggedAnswer
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
@@ -31,7 +31,6 @@ from rag_pipeline.serving.api.responses import (
     describe_answer,
     describe_events,
     encode_event,
-    is_refused,
     list_sources,
 )
 from rag_pipeline.serving.api.schemas import AsciiJsonResponse, answer_disconnected, prefers
@@ -126,7 +125,7 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
             async for piece in pieces:
                 if piece is None:
                     yield KEEP_ALIVE
-                elif piece != declined and not is_refused(grounding):
+                elif piece != declined and grounding.level is not Level.NOT_COVERED:
                     yield encode_event("delta", {"text": piece})
             content = _finish(asked, await stream.answer())
         if content["refusal"] is not None:

@@ -202,7 +202,7 @@ def describe_page(page: ContentsPage) -> dict[str, Any]:
 
 def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
     """Return the sources that an answer may cite, each a `SourceBody`; none for a refusal."""
-    if is_refused(grounding):
+    if grounding.level is Level.NOT_COVERED:
         return []
     return [
         {
@@ -215,11 +215,6 @@ def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
         }
         for source in grounding.sources
     ]
-
-
-def is_refused(grounding: GroundedResponse) -> bool:
-    """Return True if a question is refused before anything is written."""
-    return grounding.level is Level.NOT_COVERED and grounding.reason is not Reason.SMALL_TALK
 
 
 def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:

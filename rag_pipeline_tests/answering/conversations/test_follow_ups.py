@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
 from rag_pipeline.answering.preparing import plan_question
+from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.growth import assert_linear
 
@@ -179,7 +180,15 @@ FIRST: Final = "What is a Rollup plugin?"
 @pytest.mark.parametrize("question", FOLLOW_UPS)
 def test_a_question_without_a_subject_of_its_own_needs_an_earlier_one(question: str) -> None:
     assert needs_earlier(question)
-    assert complete_question(question, [Turn(FIRST)]) == f"{FIRST} {question}"
+    completed = complete_question(question, [Turn(FIRST)])
+    assert completed in {f"{FIRST} {question}", f"Rollup plugin {question}"}
+
+
+@pytest.mark.parametrize("question", ["and in python?", "Could you show me some code?"])
+def test_a_follow_up_that_asks_for_code_does_not_ask_for_a_meaning(question: str) -> None:
+    completed = complete_question(question, [Turn(FIRST)])
+    assert completed == f"Rollup plugin {question}"
+    assert read_question(completed).kind is QuestionKind.CODE
 
 
 @pytest.mark.parametrize("question", [*COMPLETE_QUESTIONS, "", "  ", "?!", "\x00", "\udc80"])

@@ -369,6 +369,12 @@ def test_a_list_whose_items_are_the_compared_things_compares_them() -> None:
     assert choose("iron vs clay", first, make_source(both, "Page", "Kinds"))[0] == both
 
 
+def test_a_list_whose_items_only_mention_the_things_compares_nothing() -> None:
+    mistakes = "- Too much iron: heavy\n- Too much clay: slow"
+    first = make_source("Iron or clay, pots are hot.")
+    assert choose("iron vs clay", first, make_source(mistakes, "Page", "Mistakes"))[0] == first.text
+
+
 def test_both_sides_of_a_comparison_get_the_section_that_is_named_after_them() -> None:
     filler = "Rinse it, dry it and put it away. " * 20
     iron = make_source(f"Iron pots are heavy. {filler}", "Iron", "Iron pots")

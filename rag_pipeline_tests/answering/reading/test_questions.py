@@ -49,6 +49,7 @@ EXPLANATION = QuestionKind.EXPLANATION
         ("affordance definition?", "affordance"),
         ("What is a message definition?", "message definition"),
         ("Dependency injection explained", "Dependency injection"),
+        ("slam explained simply", "slam"),
         ("What does IMU stand for?", "IMU"),
         ("What does `use_sim_time` mean?", "use_sim_time"),
         ("what do the letters SDF mean", "letters SDF"),

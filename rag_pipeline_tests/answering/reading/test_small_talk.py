@@ -140,7 +140,7 @@ def test_small_talk_is_answered_on_an_empty_machine(mode: Mode, tmp_path: Path) 
     assert given_answer.kind is AnswerKind.REPLY
     assert given_answer.text.startswith("Hello. Ask me anything")
     assert given_answer.grounding.reason is Reason.SMALL_TALK
-    assert given_answer.grounding.level is Level.NOT_COVERED
+    assert given_answer.grounding.level is Level.NO_QUESTION
     assert (given_answer.citations, given_answer.grounding.sources) == ((), ())
     assert (given_answer.sentences, given_answer.notices) == ((), ())
     assert list(tmp_path.iterdir()) == []

@@ -48,6 +48,7 @@ const INTRODUCTIONS: Record<Level, {heading: () => string; caveat: (asked: Asked
     caveat: sayClosest,
   },
   not_covered: {heading: saySays, caveat: () => ''},
+  no_question: {heading: saySays, caveat: () => ''},
 };
 
 /** Returns the heading of an answer's passages, which says how well they answer. */

@@ -75,7 +75,7 @@ export interface Refusal {
 }
 
 /** The levels of an answer, from a complete answer to none. */
-export const LEVELS = ['answered', 'closest_passages', 'not_covered'] as const;
+export const LEVELS = ['answered', 'closest_passages', 'not_covered', 'no_question'] as const;
 
 export type Level = (typeof LEVELS)[number];
 

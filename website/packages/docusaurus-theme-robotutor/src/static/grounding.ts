@@ -64,6 +64,10 @@ export function judge(
   if (rule.near > 0 && semantic >= rule.near) {
     confidence = Math.max(confidence, rules.covered_from);
   }
+  const asked = new Set(terms.readTerms(search.text).filter((term) => !search.formTerms.has(term)));
+  if (best.some(({at}) => ranking.isHeadedBy(asked, at))) {
+    confidence = Math.max(confidence, rules.answered_from);
+  }
   if (lacksAskedFact(index, terms, best, search.text)) {
     confidence = Math.min(confidence, rules.unanswered);
   }

@@ -116,6 +116,13 @@ export class Ranking {
     return this.readSet('path', at).has(term);
   }
 
+  /** Returns true if a passage has text, and its nearest heading has these terms and no other. */
+  isHeadedBy(terms: ReadonlySet<string>, at: number): boolean {
+    const heading = this.readSet('heading', at);
+    const isSame = heading.size === terms.size && [...heading].every((term) => terms.has(term));
+    return isSame && this.index.passages[at]!.bare === null;
+  }
+
   private weighTerms(search: Search): Map<string, number> {
     const {passages, rules} = this.index;
     const unknown = Math.log(2 * passages.length + 2);
