@@ -229,7 +229,7 @@ def test_the_audit_command_says_what_a_repair_could_not_repair(
     ]
     assert "2 problems found, 1 repaired, 1 left" in shown.out
     assert f"FAILED {EDITED}" in shown.out
-    assert "Fix the failed documents" in shown.out
+    assert "rag-pipeline audit --repair" in shown.out
     record = call("audit", "--repair", "--json").json
     assert record["repaired"] is False
     assert [found["doc_path"] for found in record["findings"]] == [EDITED]

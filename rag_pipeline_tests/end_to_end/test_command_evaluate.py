@@ -36,6 +36,7 @@ QUERIES: list[dict[str, Any]] = [
     for doc_path, heading, robot in SECTIONS
     for number, words in enumerate(("by rule moves", "rule of"))
 ]
+NO_BASELINE = "no baseline was accepted yet"
 BROKEN = "---\ntitle: [\n---\n"
 
 
@@ -63,7 +64,7 @@ def test_one_command_evaluates_another_book_with_its_own_test_set(
     assert page.read_text("utf-8").startswith("<!doctype html>")
     again = call("evaluate", "--accept", EVALUATION_TEST_SET=str(test_set))
     assert again.code == 0
-    assert "no baseline was accepted yet" in again.out
+    assert NO_BASELINE in again.out
     command.book.edit("intro.md", "title: Intro", "title: Opening")
     third = call("evaluate", "--test-set", str(test_set), "--json").json
     loss = {gate["name"]: gate for gate in third["gates"]}["no_loss_section_ndcg_at_10"]
@@ -181,9 +182,9 @@ def test_test_sets_with_the_same_file_name_have_separate_baselines(
     write(other, {"queries": QUERIES[:4]})
     assert call("evaluate", "--accept", "--test-set", str(test_set)).code == 0
     unaccepted = call("evaluate", "--test-set", str(other))
-    assert "no baseline was accepted yet" in unaccepted.out
+    assert NO_BASELINE in unaccepted.out
     known = call("evaluate", "--test-set", test_set.name)
-    assert "no baseline was accepted yet" not in known.out
+    assert NO_BASELINE not in known.out
 
 
 def test_a_failed_gate_gives_exit_code_1(call: Callable[..., Outcome], test_set: Path) -> None:

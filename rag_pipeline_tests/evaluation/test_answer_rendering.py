@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 
 
+TITLE = "Answers without a model"
 LATENCY = Latency(12.4, None, 90.0)
 
 
@@ -51,7 +52,7 @@ def answers() -> AnswersReport:
 
 def test_the_text_shows_the_groups_the_goals_and_the_first_failures(answers: AnswersReport) -> None:
     text = to_text([describe_answers(answers, LATENCY)])
-    assert text.startswith("Answers without a model:\n  measure  ")
+    assert text.startswith(f"{TITLE}:\n  measure  ")
     assert "\n  answerable questions refused  " in text
     assert re.search(r"\n  all +facts contained  ", text)
     assert re.search(r"\n  how-to +refused although answerable  ", text)
@@ -105,7 +106,7 @@ def test_the_page_shows_each_answer_with_its_facts(
     report: EvaluationReport, answers: AnswersReport
 ) -> None:
     page = read_page(render_html(report, [report], (), answers))
-    assert "Answers without a model" in page.text
+    assert TITLE in page.text
     assert "found: capture point" in page.text
     assert "missed: glue" in page.text
     assert "Answers from selected text (3)" in page.text
@@ -131,7 +132,7 @@ def test_the_page_shows_the_accepted_answers(
 
 
 def test_the_page_without_answers_has_no_section_for_them(report: EvaluationReport) -> None:
-    assert "Answers without a model" not in read_page(render_html(report, [report])).text
+    assert TITLE not in read_page(render_html(report, [report])).text
 
 
 def test_the_page_escapes_the_texts_of_answers(

@@ -21,6 +21,7 @@ from rag_pipeline.evaluation.review import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+FINDS_PAGE = "Questions whose page is in the first 5 results"
 SEARCH = SearchFigures(
     "v1",
     questions={
@@ -46,7 +47,7 @@ def test_without_an_earlier_review_there_is_one_column() -> None:
         "Pages that cannot be indexed": ["0"],
         "Chunks": ["1,200"],
         "Broken cited addresses": ["0 of 9"],
-        "Questions whose page is in the first 5 results": ["2 of 2 (100%)"],
+        FINDS_PAGE: ["2 of 2 (100%)"],
         "Questions whose section is in the first 5 results": ["1 of 2 (50%)"],
     }
     assert "No problem was found." in text
@@ -57,7 +58,7 @@ def test_a_question_that_lost_its_page_is_listed() -> None:
     lost = replace(SEARCH.questions["q2"], finds_page=False)
     now = replace(REVIEW, search=replace(SEARCH, questions=SEARCH.questions | {"q2": lost}))
     text = render_review(now, REVIEW)
-    row = read_rows(text)["Questions whose page is in the first 5 results"]
+    row = read_rows(text)[FINDS_PAGE]
     assert row == ["2 of 2 (100%)", "1 of 2 (50%)"]
     assert (
         "**Questions whose page is no longer found** (1)\n\n```text\nWhat is a gait?\n```" in text
@@ -67,12 +68,12 @@ def test_a_question_that_lost_its_page_is_listed() -> None:
 def test_figures_of_another_golden_set_are_not_compared() -> None:
     before = replace(REVIEW, search=replace(SEARCH, golden_version="v0", questions={}))
     text = render_review(REVIEW, before)
-    row = read_rows(text)["Questions whose page is in the first 5 results"]
+    row = read_rows(text)[FINDS_PAGE]
     assert row == ["not known", "2 of 2 (100%)"]
     assert "The golden set has changed" in text
     assert "no longer found" not in text
     without = read_rows(render_review(REVIEW, replace(REVIEW, search=None)))
-    assert without["Questions whose page is in the first 5 results"][0] == "not known"
+    assert without[FINDS_PAGE][0] == "not known"
 
 
 def test_a_book_without_a_golden_set_has_no_rows_for_it() -> None:

@@ -28,6 +28,8 @@ from rag_pipeline_tests.orchestration.test_ingestion_assets import BROKEN, LARGE
 if TYPE_CHECKING:
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
+UP_TO_DATE = "3 documents are up to date"
+
 
 def tick(dagster_book: DagsterBook, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
     """Evaluate the sensor once."""
@@ -87,7 +89,7 @@ def test_all_documents_of_a_new_folder_are_requested_as_one_run(dagster_book: Da
     assert config_of(run_request) == {"doc_ids": sorted(PAGES), "delete_ids": []}
     assert run_request.run_key is None
     assert carry_out(dagster_book, run_request)
-    assert skip(dagster_book) == "3 documents are up to date"
+    assert skip(dagster_book) == UP_TO_DATE
 
 
 def test_added_changed_moved_and_removed_pages_are_requested_as_one_run(
@@ -106,7 +108,7 @@ def test_added_changed_moved_and_removed_pages_are_requested_as_one_run(
     }
     assert carry_out(dagster_book, run_request)
     assert dagster_book.partitions == {LARGE, "module-2/intro.md", "new.md"}
-    assert skip(dagster_book) == "3 documents are up to date"
+    assert skip(dagster_book) == UP_TO_DATE
 
 
 def test_an_edit_that_is_undone_and_repeated_is_requested_each_time(
@@ -259,7 +261,7 @@ def test_a_broken_page_is_named_and_not_tried_again_before_it_changes(
     dagster_book.book.write("broken.md", BROKEN)
     assert not carry_out(dagster_book, request(dagster_book))
     wait_over(dagster_book, "broken.md", 100_000)
-    assert skip(dagster_book) == "3 documents are up to date; 1 failed: broken.md"
+    assert skip(dagster_book) == f"{UP_TO_DATE}; 1 failed: broken.md"
     assert dagster_book.run(config={"reread": True}).success  # as every night
     assert dagster_book.statuses("qdrant_points")["broken.md"] == "FAILED"
 
@@ -297,7 +299,7 @@ def test_a_broken_page_that_changes_or_is_deleted_is_requested_immediately(
     run_request = request(dagster_book)
     assert config_of(run_request) == {"doc_ids": [], "delete_ids": ["broken.md"]}
     assert carry_out(dagster_book, run_request)
-    assert skip(dagster_book) == "3 documents are up to date"
+    assert skip(dagster_book) == UP_TO_DATE
     assert dagster_book.partitions == set(PAGES)
 
 

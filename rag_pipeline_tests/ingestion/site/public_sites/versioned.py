@@ -110,5 +110,5 @@ VERSIONED: Final = PublicSite(
     latest={
         f"{name}:{locale}" for name in ("docs@2.0", "blog", "pages") for locale in ("en", "ja")
     },
-    notes=("The locale pt-BR has no translated page",),
+    notes=("i18n/pt-BR",),
 )
