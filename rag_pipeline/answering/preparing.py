@@ -249,8 +249,9 @@ def search_plan(
         RagPipelineError: As described for `stream_answer`.
     """
     if plan.reply in BOOK_QUESTIONS:
-        pages = searcher.read_index(lambda opened: opened.read_outline()).pages
-        grounded = ground_book_question(plan.query, plan.reply, voice, pages)
+        grounded = searcher.read_index(
+            lambda opened: ground_book_question(plan.query, plan.reply, voice, opened)
+        )
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
     if plan.reply:
         grounded = ground_reply(plan.query, plan.reply, voice)

@@ -11,6 +11,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.payload import read_metadata, read_text
+from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.text.terms import count_words
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline.retrieval.queries import Mode
 
@@ -18,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.answering.voice import Voice
+    from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.outline import ContentsPage
     from rag_pipeline.retrieval.queries import Query
 
 _MAX_PLACES: Final = 8  # pages that an answer names
+_LEAD: Final = 5  # paragraphs at the beginning of a page
+_LEAST_WORDS: Final = 8  # a shorter paragraph is a label or a caption
 
 _BOOK: Final = (
     r"(?:(?:this|the|your|a|dieses|das|dem|diesem|der|die|dieser|este|el|la|esta|ce|le|cette) )?"
@@ -155,18 +162,27 @@ def names_book(question: str) -> bool:
 
 
 def ground_book_question(
-    query: Query, kind: str, voice: Voice, pages: Sequence[ContentsPage]
+    query: Query, kind: str, voice: Voice, opened: OpenIndex
 ) -> GroundedResponse:
     """Return the answer to a question about the book, as its message, with the pages to read.
+
+    Only pages that readers see by default count. What the book is about begins with the paragraph
+    of its first page that says what "this book" is, or else with the first paragraph of this page
+    if it is at the top of the docs folder.
 
     Args:
         query: The question.
         kind: The kind of the question, as `find_book_question` returns it.
         voice: The language of the answer.
-        pages: All pages in the order of the book. Only those that readers see by default count.
+        opened: The collection of the book.
     """
-    pages = [page for page in pages if page.edition.is_latest and page.edition.is_default_locale]
+    pages = [
+        page
+        for page in opened.read_outline().pages
+        if page.edition.is_latest and page.edition.is_default_locale
+    ]
     places: list[Citation] = []
+    introduction = ""
     if kind == "book_size":
         note = voice.note(kind, **_count(pages, voice))
     elif kind == "book_author":
@@ -176,6 +192,8 @@ def ground_book_question(
         places = [_cite(page) for page in _list_parts(pages)[:_MAX_PLACES]]
         if kind == "book_start":
             places = places[:2]
+        elif pages:
+            introduction = _introduce(pages[0], opened)
         note = voice.note(kind, count=len(pages))
     listed = "".join(f"\n- {one.place} ({one.url})" for one in places)
     return GroundedResponse(
@@ -185,10 +203,26 @@ def ground_book_question(
         mode=Mode(query.mode),
         level=Level.ANSWERED,
         reason=Reason.ABOUT_BOOK,
-        message=f"{note.text}\n{listed}" if listed else note.text,
+        message="\n".join(filter(None, (introduction, note.text, listed))),
         related=tuple(places),
         notices=(note,),
     )
+
+
+def _introduce(page: ContentsPage, opened: OpenIndex) -> str:
+    """Return the paragraph of a page that says what the book is, as it is; "" if it has none."""
+    points = opened.store.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
+    pieces = [(read_metadata(point.payload), read_text(point.payload)) for point in points]
+    paragraphs = [
+        text[block.start : block.end]
+        for metadata, text in sorted(pieces, key=lambda piece: piece[0].chunk_index)
+        for block in metadata.blocks
+        if block.kind is TextBlockKind.PARAGRAPH
+    ]
+    whole = [text for text in paragraphs if count_words(text) >= _LEAST_WORDS]
+    first = whole[0] if whole and "/" not in page.doc_path else ""
+    found = next(filter(names_book, whole[:_LEAD]), first)
+    return f"{found}\n" if found else ""
 
 
 def _count(pages: Sequence[ContentsPage], voice: Voice) -> dict[str, object]:

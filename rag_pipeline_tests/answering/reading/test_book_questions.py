@@ -11,12 +11,10 @@ from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
     find_book_question,
-    ground_book_question,
     names_book,
 )
 from rag_pipeline.answering.voice import LANGUAGES, Voice
 from rag_pipeline.retrieval import Mode, Query, open_retriever
-from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -26,6 +24,7 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rag_pipeline.retrieval import Retriever
 
@@ -145,11 +144,60 @@ def test_a_question_may_name_the_book(question: str, *, named: bool) -> None:
     assert names_book(question) is named
 
 
-def test_credits_that_are_points_name_no_author() -> None:
-    sections = [
-        ContentsSection(heading, f"/rules#{at}", 2)
-        for at, heading in enumerate(["From credits to points", "Credits", "Our team"])
-    ]
-    page = ContentsPage("Rules", "/rules", "rules.md", "", "", tuple(sections))
-    given = ground_book_question(Query("who wrote it"), "book_author", Voice(), [page])
-    assert [place.section for place in given.related] == ["Credits", "Our team"]
+RULES = """# Rules
+
+Whoever breaks a rule without a reason has to do it again.
+
+This book has all the rules of the workshop and explains each.
+
+## From credits to points
+
+Each credit counts ten points.
+
+## Credits
+
+Ada and Alan wrote this.
+
+## Our team
+
+Ada sweeps the floor.
+"""
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    """A retriever over a page whose second paragraph says what the book is."""
+    settings = make_settings(tmp_path_factory.mktemp("rules"), store_idle_s=30.0)
+    build_collection(settings, make_points({"rules.md": RULES}))
+    with open_retriever(settings) as opened:
+        yield opened
+
+
+def test_credits_that_are_points_name_no_author(rules: Retriever) -> None:
+    given = Assistant(rules).answer(Query("who wrote this book?"))
+    assert [place.section for place in given.citations] == ["Credits", "Our team"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "begins"),
+    [
+        ("rules.md", RULES, "This book has all the rules of the workshop and explains each."),
+        (
+            "index.md",
+            "# Rules\n\nA short one.\n\nA robot shall not hurt anybody in the workshop.",
+            "A robot shall not hurt anybody in the workshop.",
+        ),
+        (
+            "module-1/index.md",
+            "# Rules\n\nA robot shall not hurt anybody in the workshop.",
+            "The book has 1 pages.",
+        ),
+    ],
+)
+def test_what_the_book_is_about_begins_with_what_its_first_page_says(
+    path: str, text: str, begins: str, tmp_path: Path
+) -> None:
+    settings = make_settings(tmp_path, store_idle_s=30.0)
+    build_collection(settings, make_points({path: text}))
+    with open_retriever(settings) as opened:
+        assert Assistant(opened).answer(Query("what is this about?")).text.startswith(begins)
