@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression, read_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 
 _NOT_TEXT: Final = re.compile(
@@ -91,6 +91,8 @@ class PropTexts:
         values: Values of expressions that are known without running code.
         literals: Source of the arrays and objects that the page exports, by name.
         rules: The setting `COMPONENT_TEXT`.
+        files: Names of the files that the page imports.
+        used: The names of those that the tag passes on, in order.
         pieces: The texts with the name of their attribute or key, in order.
         is_unread: True if a value cannot be read without running code, or is too long.
     """
@@ -99,6 +101,8 @@ class PropTexts:
     values: Mapping[str, str]
     literals: Mapping[str, str]
     rules: str = ""
+    files: Collection[str] = ()
+    used: list[str] = field(default_factory=list)
     pieces: list[tuple[str, Piece]] = field(default_factory=list)
     is_unread: bool = False
     _length: int = 0
@@ -110,6 +114,9 @@ class PropTexts:
         if name is None:
             return
         component, at = name[1], name.end()
+        if component in self.files:
+            self.used.append(component)
+            return
         described = _describes(text[start : min(close, start + _MOST_TEXT)])
         while (attribute := _ATTRIBUTE.match(text, at, close)) is not None:
             at = attribute.end()
@@ -136,7 +143,7 @@ class PropTexts:
         if inner in self.values:
             self._add(name, start, end, self.values[inner])
         elif inner in self.literals:
-            shown = _read_strings(self.literals[inner], component, name, self.rules)
+            shown = read_strings(self.literals[inner], self.rules, component, name)
             self._add(name, start, end, shown)
             self.is_unread |= shown is None
         elif not self._read_literal(component, name, start + 1, end - 1, depth):
@@ -176,6 +183,9 @@ class PropTexts:
         shown = token[kind]
         if kind == "word":
             if shown in _CONSTANTS:
+                return True
+            if shown in self.files:
+                self.used.append(shown)
                 return True
             if shown[0] not in "-0123456789":
                 return False
@@ -284,8 +294,15 @@ def _read_rules(rules: str) -> dict[tuple[str, str], bool]:
     return found
 
 
-def _read_strings(literal: str, component: str, name: str, rules: str) -> str | None:
-    """Return the texts of an exported array or object, one per line; None if it is not literal."""
+def read_strings(literal: str, rules: str, component: str = "", name: str = "text") -> str | None:
+    """Return the texts of an array or object, one per line; None if it is not literal.
+
+    Args:
+        literal: The source of a literal, or a JSON document.
+        rules: The setting `COMPONENT_TEXT`.
+        component: Name of the component that shows the texts.
+        name: Its attribute.
+    """
     texts = PropTexts(Scanner(literal, mdx=True), {}, {}, rules)
     if not texts._read_literal(component, name, 0, len(literal), 0):  # noqa: SLF001  # of the class above
         return None

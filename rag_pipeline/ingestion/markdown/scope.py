@@ -17,7 +17,7 @@ from rag_pipeline.ingestion.markdown.openapi import (
     read_props,
     write_component,
 )
-from rag_pipeline.ingestion.markdown.props import Piece, PropTexts, is_component
+from rag_pipeline.ingestion.markdown.props import Piece, PropTexts, is_component, read_strings
 from rag_pipeline.ingestion.markdown.tags import (
     find_tag_texts,
     is_comment_expression,
@@ -36,6 +36,12 @@ SCOPE: Final = "scope"
 CARD_LIST: Final = "DocCardList"
 """The component that shows the pages of the category to which its page belongs."""
 
+DATA: Final = "data"
+"""The component of a `Use` that shows the texts in a JSON file or a literal."""
+
+_MAPPED: Final = re.compile(
+    r"(?:Object\.(?:entries|values|keys)\(\s*)?(?P<name>[A-Za-z_$][\w$]*)[^<{]*?\.map\("
+)
 _API_DATA: Final = ("responses", "parameters", "body", "response", "schema", "param")
 _LONG_TEXT: Final = 500  # characters; a longer text of an exported literal must be cut in chunks
 
@@ -137,6 +143,7 @@ class Scope:
         left_out: Number of expressions without a known value.
         unread: Directives such as `::include`, which only a plugin of the site can read.
         unread_tags: Names of the components with a text that cannot be read without running code.
+        data_files: Target of each import of a JSON file, by its name in the file.
         image_files: Target of each import of an image, by its name in the file.
         images: The images in the block that is being cleaned.
     """
@@ -151,6 +158,7 @@ class Scope:
     left_out: int = 0
     unread: list[str] = field(default_factory=list)
     unread_tags: list[str] = field(default_factory=list)
+    data_files: dict[str, str] = field(default_factory=dict)
     image_files: dict[str, str] = field(default_factory=dict)
     images: list[Image] = field(default_factory=list)
 
@@ -192,6 +200,7 @@ class Scope:
             value = read_literal(filled)
         if value is None and not is_comment_expression(f"{{{expression}}}"):
             self.left_out += 1
+            self._use_data(name)
         return value or ""
 
     def _fill(self, placeholder: re.Match[str]) -> str:
@@ -271,8 +280,10 @@ class Scope:
 
     def _read_component(self, scanner: Scanner, name: str, start: int, close: int) -> list[Piece]:
         texts = PropTexts(scanner, self.values, self.literals, self.component_text)
+        texts.files = self.parts.keys() | self.raw_files.keys() | self.data_files.keys()
         texts.read_tag(start, close)
-        is_empty = not texts.pieces and scanner.text.startswith("/>", close - 2)
+        self.uses += map(self._use_file, dict.fromkeys(texts.used))
+        is_empty = not (texts.pieces or texts.used) and scanner.text.startswith("/>", close - 2)
         if texts.is_unread or is_empty:
             self.unread_tags.append(name)
         shown = []
@@ -282,6 +293,22 @@ class Scope:
             else:
                 shown.append(piece)
         return shown
+
+    def _use_file(self, name: str) -> Use:
+        """Return the use of an imported file that a component or an expression is given."""
+        if name in self.data_files:
+            return Use(self.data_files[name], component=DATA)
+        return Use(self.parts.get(name) or self.raw_files[name], is_raw=name not in self.parts)
+
+    def _use_data(self, expression: str) -> None:
+        """Remember the data of an expression such as `{steps.map((step) => ...)}`."""
+        mapped = _MAPPED.match(expression)
+        name = mapped["name"] if mapped is not None else ""
+        if name in self.data_files:
+            self.uses.append(self._use_file(name))
+        elif name in self.literals:
+            text = read_strings(self.literals[name], self.component_text)
+            self.uses += [Use("", component=DATA, text=text)] if text else []
 
     def _read_props(self, scanner: Scanner, start: int, close: int) -> dict[str, str]:
         found = read_attributes(scanner, start, close, self.find_value)
@@ -298,6 +325,8 @@ def read_statements(scope: Scope, text: str) -> None:
             scope.raw_files[name] = raw
         elif _IMAGE_NAME.search(target):
             scope.image_files[name] = target
+        elif target.endswith(".json"):
+            scope.data_files[name] = target
     for name, value in _read_constants(text):
         scope.values[name] = value
     for match in _EXPORTED.finditer(text):
@@ -305,12 +334,12 @@ def read_statements(scope: Scope, text: str) -> None:
 
 
 def find_imports(text: str) -> Iterator[str]:
-    """Yield the files that a Markdown source may show: Markdown files, and files imported as text.
+    """Yield the files that a Markdown source may show: Markdown, JSON, and files read as text.
 
     The statements are found without parsing the source, so code that looks like one counts too.
     """
     for match in _IMPORT.finditer(text):
-        if is_markdown_import(match["target"]):
+        if is_markdown_import(match["target"]) or match["target"].endswith(".json"):
             yield match["target"]
         elif (raw := find_raw_path(match["target"])) is not None:
             yield raw

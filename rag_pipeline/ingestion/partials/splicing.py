@@ -24,7 +24,8 @@ from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.openapi import CUT, read_props, write_component
 from rag_pipeline.ingestion.markdown.openapi_spec import find_references
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
-from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
+from rag_pipeline.ingestion.markdown.props import read_strings
+from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, find_imports
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
 from rag_pipeline.ingestion.partials.cards import (
     has_all_cards,
@@ -124,15 +125,17 @@ def resolve_import(importer: str, target: str) -> str | None:
 
     Args:
         importer: Path of the importing file below the site's folder.
-        target: The file as the statement names it: `./x`, `../x` or `@site/x`. The name of a
-            package gives None.
+        target: The file as the statement names it: `./x`, `../x`, `@site/x`, or a file of a package
+            in the site's `node_modules`.
     """
     if target.startswith("@site/"):
         path = posixpath.normpath(target.removeprefix("@site/"))
     elif target.startswith(("./", "../")):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(importer), target))
-    else:
+    elif target.startswith("/"):
         return None
+    else:
+        path = posixpath.normpath(f"node_modules/{target}")
     return None if path.startswith(("../", "/")) else path
 
 
@@ -309,7 +312,9 @@ class Splicer:
     def _parse_part(self, use: Use, text: str, chain: tuple[str, ...]) -> SplicedPage:
         if use.is_raw:
             return _build_code(text, use.info, chain[-1])
-        if use.component and not use.text:
+        if use.component == DATA:
+            text = use.text or read_strings(text, self.component_text) or ""
+        elif use.component and not use.text:
             text = write_component(use.component, use.props | read_props({"": text}).get("", {}))
             if text and use.component == "StatusCodes":  # which shows its own label then
                 text = f"Responses:\n\n{text}"

@@ -92,7 +92,8 @@ def test_a_page_without_imports_keeps_its_plain_hash_and_is_not_read_again(tmp_p
         ("docs/page.mdx", "@site/../_x.mdx", None),
         ("docs/page.mdx", "/etc/x.mdx", None),
         ("docs/page.mdx", "@site//etc/x.mdx", None),
-        ("docs/page.mdx", "package/_x.mdx", None),
+        ("docs/page.mdx", "package/_x.mdx", "node_modules/package/_x.mdx"),
+        ("docs/page.mdx", "package/../../../x.mdx", None),
     ],
 )
 def test_imports_lead_to_files_of_the_site_only(

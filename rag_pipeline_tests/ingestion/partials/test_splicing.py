@@ -68,7 +68,7 @@ def read_text(parsed: ParsedDoc) -> str:
         ),
         pytest.param(
             {"docs/_part.mdx": "import X from 'package/_x.mdx'\n\nOnce.\n\n<X />"},
-            ("docs/_part.mdx imports package/_x.mdx", "not a file below the folder of the site"),
+            ("docs/_part.mdx imports node_modules/package/_x.mdx", "does not exist"),
             id="package",
         ),
     ],
@@ -111,6 +111,54 @@ def test_partials_that_multiply_are_stopped_at_a_limit(tmp_path: Path) -> None:
     parsed = parse_page(tmp_path, files)
     assert len(parsed.source) < 100_000
     assert any("can show files 500 times" in warning for warning in parsed.notes.warnings)
+
+
+_IMPORTS = "import Part from './_part.mdx';\nimport data from './data.json';\n"
+_FILES = {
+    "docs/_part.mdx": "Words of the part.\n",
+    "docs/data.json": '[{"title": "Turn", "href": "/x", "steps": ["Loosen it"]}]',
+}
+
+
+def test_a_part_of_a_package_is_shown_if_the_package_is_installed(tmp_path: Path) -> None:
+    page = {"docs/page.mdx": "import Part from '@own/kit/part.md';\n\nText.\n\n<Part />\n"}
+    (warning,) = parse_page(tmp_path, page).notes.warnings
+    assert "node_modules/@own/kit/part.md" in warning
+    files = {"node_modules/@own/kit/part.md": "Words of the part.", "docusaurus.config.js": ""}
+    assert read_text(parse_page(tmp_path, page | files)) == "Text.\n\nWords of the part."
+
+
+PASSED_ON = {
+    "part": ("<Play code={Part} />", "Words of the part."),
+    "parts in an object": ("<Play code={{Part, a: {'b.html': Part}}} />", "Words of the part."),
+    "part in a tag": ("<Play code={<Part />} />", "Words of the part."),
+    "data": ("<Steps items={data} />", "Turn\nLoosen it"),
+    "mapped data": ("{data.map((one) => <p>{one.title}</p>)}", "Turn\nLoosen it"),
+    "filtered data": ("{data.filter(Boolean).map((one) => <p />)}", "Turn\nLoosen it"),
+    "entries": ("{Object.entries(data).map((one) => <p />)}", "Turn\nLoosen it"),
+    "literal": (
+        "export const own = [{title: 'Turn'}];\n\n{own.map((one) => <b>{one.title}</b>)}",
+        "Turn",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "shown"), PASSED_ON.values(), ids=PASSED_ON)
+def test_an_imported_file_is_shown_by_what_it_is_passed_on_to(
+    tmp_path: Path, body: str, shown: str
+) -> None:
+    parsed = parse_page(tmp_path, {"docs/page.mdx": f"{_IMPORTS}\n{body}\n", **_FILES})
+    assert read_text(parsed) == shown
+    assert parsed.notes.components == ()
+
+
+@pytest.mark.parametrize("data", [None, "[", "null", '{"href": "/x"}'])
+def test_data_without_texts_is_reported(tmp_path: Path, data: str | None) -> None:
+    body = f"{_IMPORTS}\nText.\n\n{{data.map((one) => <p>{{one}}</p>)}}\n"
+    files = {} if data is None else {"docs/data.json": data}
+    parsed = parse_page(tmp_path, {"docs/page.mdx": body, **files})
+    assert read_text(parsed) == "Text."
+    assert parsed.notes.left_out == 1
 
 
 def test_lines_lead_to_the_page_and_sources_to_the_files(tmp_path: Path) -> None:
