@@ -50,6 +50,8 @@ TEXTS: Final = {
     "braces": "{",
     "tags": "<a",
     "closed tags": "<a>",
+    "cells": "<td>a </td> ",
+    "open cells": "</tr> <td",
     "comments": "<!--",
     "stars": "*a",
     "two stars": "**a",

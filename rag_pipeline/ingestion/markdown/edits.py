@@ -41,6 +41,13 @@ _DESTINATION: Final = re.compile(
 )
 _REFERENCE: Final = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999})\]")
 _AUTOLINK: Final = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>")
+_CELLS: Final = re.compile(
+    r"(?=</?t[dhr][\s>])(?P<last></t[dh]>\s*)?"
+    r"(?P<row></tr>\s*(?:</?t(?:head|body|foot)[^<>]*>\s*)*(?=<tr))?"
+    r"(?:<tr\b[^<>]*>\s*)?(?P<next><t[dh]\b[^<>]*>\s*)?"
+)
+"""The tags between two cells of a table, or those before the first or after the last one."""
+
 _BLOCK_TAG: Final = re.compile(
     r"<(?:br|(?P<opening>p|div|[uo]l|table|details)"
     r"|/(?:p|div|li|[uod]l|d[dt]|t[dhr]|table|summary|details|section|pre|h[1-6]|TabItem))"
@@ -86,6 +93,7 @@ class BlockEdits:
         self._holds: list[Hold] = []
         self._open: list[tuple[int, int]] = []
         self._unclosed_ticks: dict[int, int] = {}
+        self._shown_from = 0
         self._unclosed_comments = (0, -1)  # a range in which no comment ends
 
     def replace(self, start: int, end: int, replacement: str) -> None:
@@ -182,7 +190,7 @@ class BlockEdits:
         return [*shown, (at, end)]
 
     def _clean_shown(self, start: int, end: int) -> None:
-        at = start
+        at = self._shown_from = start
         while (match := _CONSTRUCT.search(self.source, at, end)) is not None:
             at = getattr(self, f"_{match.lastgroup}")(match.start(), match.end(), end)
 
@@ -227,6 +235,9 @@ class BlockEdits:
         close = self.scanner.find_tag_end(start, end)
         if close is None:
             return after
+        cells = _CELLS.match(self.source, start, end)
+        if cells is not None and cells.end() > start:
+            return self._separate_cells(cells)
         at = start
         for piece in self.scope.read_tag(self.scanner, start, close):
             self.replace(at, piece.start, piece.separate(" ") if at > start else piece.prefix)
@@ -236,6 +247,17 @@ class BlockEdits:
         has_text = at > start and not self.source[close : close + 1].isspace()
         self.replace(at, close, " " if has_text or self._separates_text(start, close) else "")
         return close
+
+    def _separate_cells(self, tags: re.Match[str]) -> int:
+        """Write the cells of a row on one line; `tags` are those between two cells."""
+        start = tags.start()
+        while start > self._shown_from and self.source[start - 1].isspace():
+            start -= 1
+        follows = start > self._shown_from and (tags["last"] or self.source[start - 1] != ">")
+        is_between = tags["next"] and follows
+        separator = "\n" if tags["row"] else " | "
+        self.replace(start, tags.end(), separator if is_between else "")
+        return tags.end()
 
     def _separates_text(self, start: int, close: int) -> bool:
         """Return True if removing a tag would join two texts that the page shows apart.
