@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from rag_pipeline.answering.confidence import weigh_question
+from rag_pipeline.answering.confidence import measure_signals, weigh_question
 from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
 from rag_pipeline.answering.conversations.history import choose_turns
 from rag_pipeline.answering.grounding import apply_grounding_policy
@@ -19,7 +19,12 @@ from rag_pipeline.answering.reading.book_questions import (
     names_book,
 )
 from rag_pipeline.answering.reading.languages import find_foreign_terms
-from rag_pipeline.answering.reading.questions import QuestionKind, drop_order, read_question
+from rag_pipeline.answering.reading.questions import (
+    QuestionKind,
+    drop_order,
+    find_asking_clauses,
+    read_question,
+)
 from rag_pipeline.answering.reading.small_talk import (
     REPLIES,
     find_reply,
@@ -293,16 +298,29 @@ def _ask(query: Query, searched: str) -> Query:
 
 
 def _search(query: Query, searcher: Searcher) -> RetrievalResult:
-    """Return the passages for a query; search only the terms of a question in another language."""
+    """Return the passages for a query.
+
+    Of a long text, the clause counts that comes nearest to a passage, if it comes nearer than the
+    whole text. Of a question in another language, only the terms are searched.
+    """
     if query.mode == Mode.SELECTED_TEXT_ONLY:
         return searcher.retrieve(query)
     result = searcher.retrieve(replace(query, question=drop_order(query.question)))
+    for clause in find_asking_clauses(query.question):
+        found = searcher.retrieve(replace(query, question=clause))
+        if _find_nearest(found) > _find_nearest(result):
+            result = replace(found, search_question=found.search_question or clause)
     result = replace(result, query=query)
     terms = find_foreign_terms(query.question, result.chunks)
     if not terms:
         return result
     found = searcher.retrieve(replace(query, question=terms))
     return replace(found, query=query, search_question=terms)
+
+
+def _find_nearest(result: RetrievalResult) -> float:
+    """Return the similarity of the nearest passage to the question."""
+    return measure_signals(result, result.query.question).semantic if result.chunks else 0.0
 
 
 def give_ready(

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from rag_pipeline.core.text.form_words import CODE_LANGUAGE
-from rag_pipeline.core.text.terms import UNSPACED
+from rag_pipeline.core.text.terms import UNSPACED, count_words, extract_terms
 
 _MAX_CHARS: Final = 500  # a longer text is no short question about one thing
 _MAX_SUBJECT_WORDS: Final = 7
@@ -202,6 +202,27 @@ def drop_order(question: str) -> str:
     """Return a question without words such as "list the" before the things that it asks for."""
     order = _ORDER.match(question)
     return question[order.end() :] if order else question
+
+
+_LONG_WORDS: Final = 40
+_LEAST_TERMS: Final = 3
+MAX_CLAUSES: Final = 4
+_ASKING: Final = re.compile(
+    r"\b(?:how|what|when|where|whether|which|who|why)\b[^.?!,;:\n]*+", re.IGNORECASE
+)
+
+
+def find_asking_clauses(question: str) -> tuple[str, ...]:
+    """Return the clauses of a long text that may be its question, the last ones if it has many.
+
+    A text of more than 40 words tells a story around its question, and most of its words are of the
+    story. A shorter text has no clauses.
+    """
+    if count_words(question) <= _LONG_WORDS:
+        return ()
+    clauses = (" ".join(match.group().split()) for match in _ASKING.finditer(question))
+    asking = [one for one in clauses if len(set(extract_terms(one))) >= _LEAST_TERMS]
+    return tuple(asking[-MAX_CLAUSES:])
 
 
 def read_question(question: str) -> ReadQuestion:

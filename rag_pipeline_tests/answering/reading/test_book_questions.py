@@ -1,4 +1,4 @@
-"""Questions about the book itself, and texts without words."""
+"""Questions about the book itself, texts without words, and long texts."""
 
 from __future__ import annotations
 
@@ -201,3 +201,13 @@ def test_what_the_book_is_about_begins_with_what_its_first_page_says(
     build_collection(settings, make_points({path: text}))
     with open_retriever(settings) as opened:
         assert Assistant(opened).answer(Query("what is this about?")).text.startswith(begins)
+
+
+def test_a_long_text_is_searched_by_the_clause_that_asks(book: Retriever) -> None:
+    story = "My messages on the topic and the service of the node are late, and nobody helps. " * 4
+    asked = "how do soft fingers close around an egg"
+    given = Assistant(book).answer(Query(f"{story}Besides, {asked}?"))
+    assert given.passages[0].citation.section == "Soft grippers"
+    assert [notice.data for notice in given.notices if notice.code == "search_changed"] == [
+        {"question": asked}
+    ]

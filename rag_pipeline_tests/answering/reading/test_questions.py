@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.answering.reading.questions import (
+    MAX_CLAUSES,
     QuestionKind,
     ReadQuestion,
     drop_order,
+    find_asking_clauses,
     read_question,
 )
 
@@ -222,3 +224,17 @@ def test_a_question_for_a_number_names_what_is_counted() -> None:
 )
 def test_an_order_to_list_things_is_not_searched(question: str, searched: str) -> None:
     assert drop_order(question) == searched
+
+
+STORY = (
+    "We went to the lab, and after three hours of work on the arm nothing was as it should be. " * 3
+)
+
+
+def test_the_clauses_of_a_long_text_that_may_be_its_question_are_found() -> None:
+    asked = "why does the solver fail near a singularity"
+    assert find_asking_clauses(f"{STORY} My friend asked me what it is, and {asked}? Thanks!") == (
+        asked,
+    )
+    assert find_asking_clauses(f"I wonder {asked}") == ()
+    assert len(find_asking_clauses(f"{STORY} {asked}. " * 9)) <= MAX_CLAUSES
