@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.errors import MissingDependencyError
+from rag_pipeline.core.site.files import find_root, is_inside
 from rag_pipeline.core.sources import SourceKind
 from rag_pipeline.ingestion.site.docusaurus_config import find_config
 from rag_pipeline.ingestion.site.literals import (
@@ -152,12 +154,14 @@ class _Reading:
         if path is None:
             return None
         self.files.add(path)
-        if not path.is_file():
+        if not path.is_file() or not is_inside(path, find_root(docs_dir)):
             return None
         declared = self._read_module(path)
-        if not isinstance(declared, ObjectLiteral) or declared.rest is not None:
-            return Sidebars(((SidebarItem(UNREAD),),))
-        return Sidebars(tuple(tuple(_list_items(one)) for one in declared.properties.values()))
+        if isinstance(declared, ObjectLiteral) and declared.rest is None:
+            with suppress(RecursionError):  # JSON is not limited in its depth
+                values = declared.properties.values()
+                return Sidebars(tuple(tuple(_list_items(one)) for one in values))
+        return Sidebars(((SidebarItem(UNREAD),),))
 
     def _read_module(self, path: Path) -> Literal:
         try:

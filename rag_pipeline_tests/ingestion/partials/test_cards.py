@@ -219,6 +219,22 @@ def test_a_sidebar_of_the_folders_lists_the_folder(site: Path, sidebars: str | N
     assert _notes(site, "parts/index.md") == ()
 
 
+def test_a_sidebar_that_is_nested_too_deeply_is_reported(site: Path) -> None:
+    nested = '{"a": [' * 400 + '"rim"' + "]}" * 400
+    (site.parent / "sidebars.json").write_text(nested)
+    config = _CONFIG.replace("sidebars.js'", "sidebars.json'")
+    (site.parent / "docusaurus.config.js").write_text(config)
+    assert _notes(site, "parts/index.md") == ("DocCardList",)
+
+
+def test_a_sidebar_outside_the_repository_is_not_read(site: Path) -> None:
+    (site.parent / ".git").mkdir()
+    (site.parent.parent / "sidebars.js").write_text("module.exports = {all: ['parts/index']};")
+    config = _CONFIG.replace("./sidebars.js", "../sidebars.js")
+    (site.parent / "docusaurus.config.js").write_text(config)
+    assert "- **Hub**: Turns." in _read(site)["parts/index.md"][2]
+
+
 def test_a_version_has_a_sidebar_of_its_own(site: Path) -> None:
     old = site.parent / "versioned_docs" / "version-1.0"
     _write(old, parts__index_md=_LIST, parts__hub_md="Old text.\n")
