@@ -73,51 +73,38 @@ def read_imports(
     found: dict[str, bytes | None] = {}
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
-    if is_spec(path.name):
-        return _read_spec_files(place, path, content)
+    of_spec = is_spec(path.name)
     if CARD_LIST.encode() in content or is_category(path.name):
         found |= read_cards(place, path, find_page_root(place, path))
-    has_words = b"import" in content or b"require(" in content
-    if not has_words or next(find_imports(normalize_source(content)), None) is None:
+    if next(_list_targets(content, of_spec=of_spec), None) is None:
         return found
     site_dir, root = find_site_dir(place, path), find_page_root(place, path)
     left = _MOST_BYTES
     pending = [(locate_page(path, site_dir), content)]
     while pending:
         importer, source = pending.pop()
-        for target in find_imports(normalize_source(source)):
+        for target in _list_targets(source, of_spec=of_spec):
             wanted = resolve_import(importer, target)
             if wanted is None or wanted in found:
                 continue
             data = found[wanted] = _read_file(site_dir / wanted, root, left)
             left -= len(data or b"")
-            if data is not None and wanted.endswith(MARKDOWN_SUFFIXES):
+            if data is not None and (of_spec or wanted.endswith(MARKDOWN_SUFFIXES)):
                 pending.append((wanted, data))
     return found
+
+
+def _list_targets(content: bytes, *, of_spec: bool) -> Iterator[str]:
+    """Yield the files that a page imports, or those that a file of an OpenAPI document names."""
+    if of_spec:
+        yield from (f"./{target}" for target in find_references(normalize_source(content)))
+    elif b"import" in content or b"require(" in content:
+        yield from find_imports(normalize_source(content))
 
 
 def is_spec(doc_path: str) -> bool:
     """Return True for an OpenAPI document, which is JSON or YAML; a category is none."""
     return doc_path.endswith((".json", ".yaml", ".yml")) and not is_category(doc_path)
-
-
-def _read_spec_files(place: str, path: Path, content: bytes) -> dict[str, bytes | None]:
-    """Read the files that an OpenAPI document refers to, directly or through others."""
-    found: dict[str, bytes | None] = {}
-    site_dir, root = find_site_dir(place, path), find_page_root(place, path)
-    left = _MOST_BYTES
-    pending = [(locate_page(path, site_dir), content)]
-    while pending:
-        importer, source = pending.pop()
-        for target in find_references(normalize_source(source)):
-            wanted = posixpath.normpath(posixpath.join(posixpath.dirname(importer), target))
-            if wanted in found or wanted.startswith(("../", "/")):
-                continue
-            data = found[wanted] = _read_file(site_dir / wanted, root, left)
-            left -= len(data or b"")
-            if data is not None:
-                pending.append((wanted, data))
-    return found
 
 
 def resolve_import(importer: str, target: str) -> str | None:

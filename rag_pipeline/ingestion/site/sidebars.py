@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import MissingDependencyError
 from rag_pipeline.core.site.files import find_root, is_inside
@@ -105,18 +105,8 @@ def _find_siblings(
     return None
 
 
-_Stamps: TypeAlias = "dict[Path, tuple[int, int] | None]"
-
-
-@dataclass(slots=True)
-class _Known:
-    """Sidebars that were read before, with time and size of the files that declare them."""
-
-    stamps: _Stamps
-    sidebars: Sidebars | None
-
-
-_KNOWN: Final[dict[Path, _Known]] = {}
+_KNOWN: Final[dict[Path, tuple[dict[Path, object], Sidebars | None]]] = {}
+"""The sidebars of each docs folder, with time and size of the files that declare them."""
 
 
 def read_sidebars(docs_dir: Path) -> Sidebars | None:
@@ -125,13 +115,13 @@ def read_sidebars(docs_dir: Path) -> Sidebars | None:
     Args:
         docs_dir: The folder, which may be that of a version or of translations.
     """
-    known = _KNOWN.get(docs_dir)
-    if known is None or any(_stamp(path) != stamp for path, stamp in known.stamps.items()):
+    stamps, sidebars = _KNOWN.get(docs_dir, ({docs_dir: None}, None))
+    if any(_stamp(path) != stamp for path, stamp in stamps.items()):
         reading = _Reading()
         sidebars = reading.read(docs_dir)
-        stamps = {path: _stamp(path) for path in reading.files}
-        _KNOWN[docs_dir] = known = _Known(stamps, sidebars)
-    return known.sidebars
+        if reading.files:  # a configuration may be added later
+            _KNOWN[docs_dir] = {path: _stamp(path) for path in reading.files}, sidebars
+    return sidebars
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
