@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rag_pipeline.cli.output import tell
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+from rag_pipeline.core.errors import ConfigurationError, require_packages
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -131,7 +131,7 @@ def run_job(
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.instance import prepare_dagster_home
 
-    require_dagster()
+    require_packages("pipeline", "dagster")
     prepare_dagster_home(context.settings)
     report = IngestionReport()
     last: list[IngestionEvent] = []
@@ -157,15 +157,3 @@ def run_job(
         remedy = f"Look at the run in {os.environ['DAGSTER_HOME']} with `make dev`"
         raise ConfigurationError("DAGSTER_HOME", problem, remedy)
     return report
-
-
-def require_dagster() -> None:
-    """Check that Dagster is installed.
-
-    Raises:
-        MissingDependencyError: It is not.
-    """
-    try:
-        import dagster  # noqa: F401  # an ImportError inside the package's modules has another cause
-    except ImportError as error:
-        raise MissingDependencyError("dagster", "pipeline") from error

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ import typer
 from rag_pipeline.cli.initializing import load_book, load_index
 from rag_pipeline.cli.options import AsJson, BuiltSite, DocsDir
 from rag_pipeline.cli.output import print_result, write_text
-from rag_pipeline.core.errors import MissingDependencyError
+from rag_pipeline.core.errors import require_packages
 
 commands = typer.Typer()
 
@@ -41,7 +40,7 @@ def serve(
     docs_dir: DocsDir = None,
 ) -> None:
     """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""
-    _check_packages()
+    require_packages("serve", *_PACKAGES)
     settings = load_index(docs_dir)
     from rag_pipeline.serving.server import Place, run_service
     from rag_pipeline.serving.site import find_site
@@ -55,7 +54,7 @@ def serve(
 @commands.command()
 def mcp(docs_dir: DocsDir = None) -> None:
     """Serve the book to one coding agent over standard input and output."""
-    _check_packages()
+    require_packages("serve", *_PACKAGES)
     settings = load_index(docs_dir)
     from rag_pipeline.answering.assistant import open_assistant
     from rag_pipeline.serving.mcp.server import run_stdio
@@ -116,14 +115,3 @@ def export_search(
     sizes = f"index {result.index_bytes / 1e6:.1f} MB, model {result.model_bytes / 1e6:.1f} MB"
     text = f"{result.passages} passages written to {result.folder}: {sizes}"
     print_result(record, text, as_json=as_json)
-
-
-def _check_packages() -> None:
-    """Check that the packages of the extra `serve` are installed.
-
-    Raises:
-        MissingDependencyError: One of them is not.
-    """
-    for package in _PACKAGES:
-        if find_spec(package) is None:
-            raise MissingDependencyError(package, "serve")

@@ -10,6 +10,7 @@ import copyreg
 import re
 import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -125,6 +126,19 @@ class MissingDependencyError(RagPipelineError):
             f"the package {package} is not installed. Install it with `{python} -m pip install "
             f"{wanted}`"
         )
+
+
+def require_packages(extra: str, *modules: str) -> None:
+    """Check that the packages of an extra are installed, by the names of their modules.
+
+    No module is imported.
+
+    Raises:
+        MissingDependencyError: One of them is not installed.
+    """
+    for module in modules:
+        if find_spec(module) is None:
+            raise MissingDependencyError(module.replace("_", "-"), extra)
 
 
 DOCUMENT_MISSING: Final = "DocumentMissing"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.connect import connect_chat_model, connect_embedder
 from rag_pipeline.answering import Assistant, apply_grounding_policy
 from rag_pipeline.answering.voice import read_voice
-from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
+from rag_pipeline.core.errors import ConfigurationError, DocumentError, require_packages
 from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.answers import compare_answers, evaluate_answers, read_resident_mb
 from rag_pipeline.evaluation.gates import (
@@ -55,13 +54,8 @@ if TYPE_CHECKING:
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
 """The accepted results of the golden set that comes with this package."""
 
-_LIBRARIES: Final = {
-    "ir_measures": "ir-measures",
-    "jinja2": "jinja2",
-    "matplotlib": "matplotlib",
-    "scipy": "scipy",
-}
-"""Import name and package name of each library of the `pipeline` extra that evaluating needs."""
+_LIBRARIES: Final = ("ir_measures", "jinja2", "matplotlib", "scipy")
+"""The libraries of the `pipeline` extra that evaluating needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +87,7 @@ def check_libraries() -> None:
     Raises:
         MissingDependencyError: A library of the `pipeline` extra is not installed.
     """
-    for module, package in _LIBRARIES.items():
-        if find_spec(module) is None:
-            raise MissingDependencyError(package, "pipeline")
+    require_packages("pipeline", *_LIBRARIES)
 
 
 def evaluate_book(

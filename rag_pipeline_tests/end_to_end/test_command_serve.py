@@ -210,7 +210,7 @@ def test_wrong_settings_are_errors_in_one_line(call: Callable[..., Outcome]) -> 
 def test_a_missing_package_names_the_extra(
     call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.cli.serving.find_spec", lambda _: None)
+    monkeypatch.setattr("rag_pipeline.core.errors.find_spec", lambda _: None)
     for name in ("serve", "mcp"):
         assert_one_line(call(name), 2, "uvicorn", "rag-pipeline[serve]")
 

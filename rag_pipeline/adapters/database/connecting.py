@@ -6,10 +6,7 @@ without SQLAlchemy, whose import would take half as long again as a whole query.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
-
-from rag_pipeline.core.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,17 +61,6 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Close the connections. The next use opens them again."""
-
-
-def require_packages(extra: str, *names: str) -> None:
-    """Check that packages of an extra are installed.
-
-    Raises:
-        MissingDependencyError: One of them is not installed.
-    """
-    for name in names:
-        if find_spec(name) is None:
-            raise MissingDependencyError(name, extra)
 
 
 def describe_cause(error: BaseException) -> str:

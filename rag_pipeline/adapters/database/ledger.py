@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
-from rag_pipeline.adapters.database.connecting import clean_text, require_packages
+from rag_pipeline.adapters.database.connecting import clean_text
 from rag_pipeline.adapters.database.sqlite import BUSY_TIMEOUT_S, FileLocks, SqliteDatabase
-from rag_pipeline.core.errors import ConfigurationError, LedgerConflictError, StoreError
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    LedgerConflictError,
+    StoreError,
+    require_packages,
+)
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols import IngestionProgress, LedgerEntry, LedgerFailure
 from rag_pipeline.core.site.addresses import RecordedSite, dump_sources, read_sources

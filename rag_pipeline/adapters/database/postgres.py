@@ -22,13 +22,13 @@ from rag_pipeline.adapters.database.connecting import (
     VERSION_TABLE,
     Connection,
     describe_cause,
-    require_packages,
 )
 from rag_pipeline.core.errors import (
     ConfigurationError,
     DatabaseUnavailableError,
     NewerDatabaseError,
     StoreLockedError,
+    require_packages,
 )
 
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rag_pipeline.adapters.database.connecting import (
     clean_text,
     describe_cause,
-    require_packages,
 )
 from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.adapters.database.sqlite import SqliteDatabase
 from rag_pipeline.adapters.local_files import is_damage
-from rag_pipeline.core.errors import QuestionLogError, StoreError
+from rag_pipeline.core.errors import QuestionLogError, StoreError, require_packages
 from rag_pipeline.core.models import Closing
 from rag_pipeline.core.protocols import LoggedAnswer, Rating
 

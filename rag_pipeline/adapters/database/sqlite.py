@@ -15,10 +15,9 @@ from rag_pipeline.adapters.database.connecting import (
     VERSION_TABLE,
     Connection,
     describe_cause,
-    require_packages,
 )
 from rag_pipeline.adapters.local_files import hold_lock, is_damage, move_aside, warn_once
-from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.core.errors import StoreError, StoreLockedError, require_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

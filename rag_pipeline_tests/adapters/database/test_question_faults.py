@@ -99,7 +99,7 @@ def test_a_missing_package_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setattr(
-        "rag_pipeline.adapters.database.connecting.find_spec",
+        "rag_pipeline.core.errors.find_spec",
         lambda name: None if name == package else name,
     )
     with pytest.raises(MissingDependencyError, match=package):

@@ -141,7 +141,7 @@ def test_without_the_packages_that_create_tables_no_empty_file_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.sqlite"
-    monkeypatch.setattr("rag_pipeline.adapters.database.connecting.find_spec", lambda _: None)
+    monkeypatch.setattr("rag_pipeline.core.errors.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"rag-pipeline\[pipeline\]"):
         read_one(SqliteDatabase(path))
     assert not path.exists()
