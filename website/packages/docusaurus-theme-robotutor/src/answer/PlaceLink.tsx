@@ -34,7 +34,14 @@ export function PlaceLink({place, quote = ''}: PlaceLinkProps): ReactNode {
       dir="auto"
       href={address.href}
       {...followLink(actions.onJump, () => ({url: address.href, text: quote, tabs: place.tabs}))}>
-      {name}
+      {place.title && name.startsWith(`${place.title} › `) ? (
+        <>
+          <span>{place.title}</span>
+          <span>{name.slice(place.title.length)}</span>
+        </>
+      ) : (
+        name
+      )}
     </a>
   );
 }

@@ -6,8 +6,11 @@ describe('an excerpt', () => {
   it.each([
     ['Short $z_c$ text.', 'Short $z_c$ text.'],
     ['A paragraph.\n\nAnother one.', 'A paragraph. …'],
-    ['| a | b |\n| - | - |\n| 1 | 2 |', 'a b 1 2'],
-    ['```py\nx = 1\n```', 'x = 1'],
+    ['| a | b |\n| - | - |\n| 1 | 2 |', 'a · b; 1 · 2'],
+    ['| a | $z_c$ |\n| - | :-: |\n| 1 \\| 2 |  |', 'a · z\\_c; 1 2'],
+    ['```py\nx = 1\n```', '`x = 1`'],
+    ['```py\nimport a\n\nx = 1\ny = 2\n```', '`import a` `x = 1` …'],
+    ['```sh\necho `date`\n```', 'echo date'],
   ])('of %j is %j', (markdown, excerpt) => {
     expect(excerptOf(markdown, 60)).toBe(excerpt);
   });
