@@ -39,6 +39,7 @@ CARD_LIST: Final = "DocCardList"
 DATA: Final = "data"
 """The component of a `Use` that shows the texts in a JSON file or a literal."""
 
+_OWN_ITEMS: Final = re.compile(r"\sitems=\{(?!\s*useCurrentSidebar)")
 _MAPPED: Final = re.compile(
     r"(?:Object\.(?:entries|values|keys)\(\s*)?(?P<name>[A-Za-z_$][\w$]*)[^<{]*?\.map\("
 )
@@ -257,7 +258,7 @@ class Scope:
         if name in self.parts:
             values = self._read_props(scanner, start, close)
             self.uses.append(Use(self.parts[name], values=values))
-        elif name == CARD_LIST:
+        elif name == CARD_LIST and not _OWN_ITEMS.search(scanner.text, start, close):
             self.uses.append(Use("", component=CARD_LIST))
         elif API_COMPONENTS.fullmatch(name):
             self._use_api_part(scanner, name, start, close)

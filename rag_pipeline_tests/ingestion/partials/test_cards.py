@@ -235,6 +235,18 @@ def test_a_sidebar_outside_the_repository_is_not_read(site: Path) -> None:
     assert "- **Hub**: Turns." in _read(site)["parts/index.md"][2]
 
 
+def test_a_list_may_state_its_own_items(site: Path) -> None:
+    items = "{[{type: 'link', href: '/x', label: 'Shop', description: 'Buy a rim.'}]}"
+    _write(site, own_md=f"<DocCardList items={items} />\n")
+    assert "Shop" in _read(site)["own.md"][2]
+    assert "Buy a rim." in _read(site)["own.md"][2]
+    _write(site, own_md="<DocCardList items={useDocsSidebar().items} />\n")
+    assert _notes(site, "own.md") == ("DocCardList",)
+    category = "<DocCardList items={useCurrentSidebarCategory().items} />\n"
+    _write(site, parts__index_md=category)
+    assert "- **Shop**: Buy." in _read(site)["parts/index.md"][2]
+
+
 def test_a_version_has_a_sidebar_of_its_own(site: Path) -> None:
     old = site.parent / "versioned_docs" / "version-1.0"
     _write(old, parts__index_md=_LIST, parts__hub_md="Old text.\n")
