@@ -74,7 +74,7 @@ class ModelCheck:
     answers: tuple[CheckedAnswer, ...]
 
 
-def choose_questions(pages: Sequence[ContentsPage], count: int = QUESTIONS) -> list[str]:
+def choose_questions(pages: Sequence[ContentsPage]) -> list[str]:
     """Return questions about sections of a book that lie far apart from each other."""
     subjects = [
         section.heading if len(section.heading.split()) >= _LEAST_WORDS else page.title
@@ -82,8 +82,8 @@ def choose_questions(pages: Sequence[ContentsPage], count: int = QUESTIONS) -> l
         for section in (*page.sections[:1], *page.sections[-1:])
     ] or [page.title for page in pages]
     subjects = list(dict.fromkeys(subject.strip(" ?.!") for subject in subjects))
-    step = max(1, len(subjects) // count)
-    return [f"What does the text say about {subject}?" for subject in subjects[::step][:count]]
+    step = max(1, len(subjects) // QUESTIONS)
+    return [f"What does the text say about {subject}?" for subject in subjects[::step][:QUESTIONS]]
 
 
 def check_model(assistant: Assistant, questions: Sequence[str]) -> ModelCheck:

@@ -270,11 +270,11 @@ class QuestionLog(Protocol):
     def add_rating(self, rating: Rating) -> bool:
         """Store a rating and return True, or return False if the answer is not in the log."""
 
-    def read_answers(self, since: datetime | None = None) -> list[LoggedAnswer]:
-        """Return the answers asked at or after a time, oldest first; None returns all."""
+    def read_answers(self) -> list[LoggedAnswer]:
+        """Return all answers, oldest first."""
 
-    def read_ratings(self, since: datetime | None = None) -> list[Rating]:
-        """Return the ratings of the answers asked at or after a time, oldest answer first."""
+    def read_ratings(self) -> list[Rating]:
+        """Return all ratings, oldest answer first."""
 
     def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
         """Delete one answer or all answers of a conversation, with ratings; return their number."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_SHARED_WORDS: Final = 4  # most consecutive words that a question may share with a section
 MAX_TERM_SHARE: Final = 0.9  # highest share of a question's terms that may occur in a section
+_MAX_SECTIONS: Final = 8  # proposed for a page or words, or listed for words
 _NEARLY_BEST: Final = 0.8  # proposed sections match at least this share of the best match
 _MAX_ID_WORDS: Final = 5
 
@@ -130,9 +131,7 @@ def choose_half(query_id: str) -> Half:
     return "report" if hashlib.sha256(query_id.encode()).digest()[0] % 2 else "tune"
 
 
-def suggest_entry(
-    pages: Sequence[ParsedDoc], text: str, *, question: str = "", limit: int = 8
-) -> EntrySuggestion:
+def suggest_entry(pages: Sequence[ParsedDoc], text: str, *, question: str = "") -> EntrySuggestion:
     """Suggest a golden-set entry for a page, or for the sections that contain given words.
 
     Args:
@@ -141,7 +140,6 @@ def suggest_entry(
             sections of all pages that contain them.
         question: The question as it will be asked. Together with a page path, its terms decide
             which sections are proposed.
-        limit: Most sections to propose, and most sections to list when words are given.
 
     Raises:
         QueryError: `text` ends like a document's path, but no page has this path; or no section
@@ -164,8 +162,8 @@ def suggest_entry(
             f"no section contains a word of {text[:80]!r}. Try other words, or give a page's path"
         )
     if not chosen:
-        matches = [match for match in ranked if match.share > 0][:limit]
-    proposed = [match for match in ranked if match.share >= best * _NEARLY_BEST][:limit]
+        matches = [match for match in ranked if match.share > 0][:_MAX_SECTIONS]
+    proposed = [match for match in ranked if match.share >= best * _NEARLY_BEST][:_MAX_SECTIONS]
     expected: list[JsonValue] = [
         {"doc_path": match.doc_path, "section_heading": match.section_heading} for match in proposed
     ]

@@ -51,12 +51,12 @@ where answer_id = :answer_id and state_name = :state_name
 on conflict (answer_id) do update
 set {", ".join(f"{name} = excluded.{name}" for name in _RATING[1:])}
 """
-_CHOSEN: Final = "state_name = :state_name and asked_at >= :since order by asked_at, answer_id"
+_CHOSEN: Final = "state_name = :state_name order by asked_at, answer_id"
 _READ_ANSWERS: Final = f"select {', '.join(_ANSWER)} from answers where {_CHOSEN}"
 _READ_RATINGS: Final = f"""
 select {", ".join(f"ratings.{name}" for name in _RATING)}
 from ratings join answers on answers.answer_id = ratings.answer_id
-where state_name = :state_name and asked_at >= :since order by asked_at, answers.answer_id
+where state_name = :state_name order by asked_at, answers.answer_id
 """
 
 
@@ -90,14 +90,13 @@ class SqlQuestionLog(Closing):
         row = _make_row(rating) | self._key
         return self._write(lambda used: used.change(_ADD_RATING, row)) > 0
 
-    def read_answers(self, since: datetime | None = None) -> list[LoggedAnswer]:
-        """Return the answers asked at or after a time, oldest first; None returns all."""
-        rows = self._read(_READ_ANSWERS, since)
-        return [LoggedAnswer(**_load_row(_ANSWER, row)) for row in rows]
+    def read_answers(self) -> list[LoggedAnswer]:
+        """Return all answers, oldest first."""
+        return [LoggedAnswer(**_load_row(_ANSWER, row)) for row in self._read(_READ_ANSWERS)]
 
-    def read_ratings(self, since: datetime | None = None) -> list[Rating]:
-        """Return the ratings of the answers asked at or after a time, oldest answer first."""
-        return [Rating(**_load_row(_RATING, row)) for row in self._read(_READ_RATINGS, since)]
+    def read_ratings(self) -> list[Rating]:
+        """Return all ratings, oldest answer first."""
+        return [Rating(**_load_row(_RATING, row)) for row in self._read(_READ_RATINGS)]
 
     def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
         """Delete one answer or all answers of a conversation, with ratings; return their number.
@@ -118,11 +117,10 @@ class SqlQuestionLog(Closing):
         """Close the connections to the database. A second call does nothing."""
         self._database.close()
 
-    def _read(self, query: str, since: datetime | None) -> list[Any]:
-        values = self._key | {"since": _store(since) if since else ""}
+    def _read(self, query: str) -> list[Any]:
         with _translate("read"):
             self._expire()
-            return self._database.read(lambda used: list(used.rows(query, values)))
+            return self._database.read(lambda used: list(used.rows(query, self._key)))
 
     def _write(self, action: Callable[[Connection], T]) -> T:
         with _translate("written"):
