@@ -116,39 +116,51 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
 
 
 _LEAST_ITEMS: Final = 3
+_PLURAL: Final = re.compile(r"(?:ies|s)$")
 _COUNTED: Final = (
     r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
     r"|hundreds?|thousands?|millions?|dozens?|no)"
 )
 
 
-def lists_things(part: Part, things: str) -> bool:
+def lists_things(part: Part, things: str, worth: Mapping[str, float]) -> bool:
     """Return True if a part lists things of a kind.
 
     This is a table whose first column has their name as its title, or a list of at least three
-    items whose introduction or nearest heading names them.
+    items that is introduced by their name in the plural, or below a heading that names nothing
+    else. Words with the same stem are other things: a text about grasping lists no grasps.
 
     Args:
         part: A part of a source.
         things: The name of the things, such as `sensors`.
+        worth: The share of each term of the question.
     """
-    name = frozenset(extract_terms(things)[-1:])
-    if not name or part.lists_pages:
+    *before, name = _WORD.findall(things.lower())
+    around = part.terms | find_distinct_terms(" ".join(part.source.headings))
+    if part.lists_pages or not find_distinct_terms(" ".join(before)) <= around:
         return False
+    forms = {name, _PLURAL.sub(_name_one, name)}
     rows = _ROW.findall(part.text) if TextBlockKind.TABLE in part.kinds else []
-    if rows and name <= find_distinct_terms(_CELL_END.split(rows[0])[0]):
+    if rows and not forms.isdisjoint(_WORD.findall(_CELL_END.split(rows[0])[0].lower())):
         return True
     if TextBlockKind.LIST not in part.kinds or part.items < _LEAST_ITEMS:
         return False
-    introduction = part.text[: part.introduction]
-    heading = part.source.headings[-1] if part.source.headings else ""
-    return name <= find_distinct_terms(f"{introduction} {heading}")
+    heading = " ".join(part.source.headings[-1:])
+    is_headed = find_distinct_terms(heading) <= worth.keys()
+    before_list = part.text[: part.introduction] + (heading if is_headed else "")
+    return name in _WORD.findall(before_list.lower())
+
+
+def _name_one(plural: re.Match[str]) -> str:
+    return "y" if plural.group() == "ies" else ""
 
 
 def counts_things(part: Part, things: str) -> bool:
     """Return True if a part says how many of some things there are, such as "sixteen weeks"."""
     stem = re.escape(things.rstrip("s"))
-    counted = rf"(?<![\w.-]){_COUNTED}[\s-](?:[\w-]+\s){{0,2}}{stem}"
+    counted = (
+        rf"(?<![\w.-]){_COUNTED}[\s-](?:(?!(?:an?|each|every|in|of|per|the)\s)[\w-]+\s)?{stem}"
+    )
     return re.search(counted, part.text, re.IGNORECASE) is not None
 
 
@@ -208,7 +220,7 @@ _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
 _TABLE: Final = 0.15  # a table, for a comparison
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _LISTING: Final = 1.0  # a list or table of the things that a question asks for
-_COUNTING: Final = 0.5  # a number of the things that a question counts
+_COUNTING: Final = 0.25  # a number of the things that a question counts
 _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the book is meant
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
@@ -330,7 +342,7 @@ def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -
     """Return what a part gains by the things that it compares, lists or counts, with the reason."""
     if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth):
         return _COMPARISON, "compares the things that are asked"
-    if asked.kind is QuestionKind.LIST and lists_things(part, asked.subject):
+    if asked.kind is QuestionKind.LIST and lists_things(part, asked.subject, worth):
         return _LISTING, f"lists {asked.subject}"
     if asked.kind is QuestionKind.NUMBER and counts_things(part, asked.subject):
         return _COUNTING, f"counts {asked.subject}"

@@ -13,6 +13,7 @@ from rag_pipeline.answering.quoting.choosing import (
     choose_passages,
     lists_things,
     measure_definition,
+    share_out,
 )
 from rag_pipeline.answering.quoting.passages import find_parts
 from rag_pipeline.answering.tables import find_blocks
@@ -337,7 +338,22 @@ def test_a_list_or_table_of_the_things_answers_a_question_for_them(
 )
 def test_other_lists_are_no_list_of_the_things(text: str) -> None:
     (part,) = find_parts(make_source(text))
-    assert not lists_things(part, "pots")
+    assert not lists_things(part, "pots", {"pot": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("things", "introduction"),
+    [
+        ("grasps", "Mistakes in grasping:"),
+        ("tile types", "The types of complications:"),
+        ("tiles", "What a tile shows:"),
+    ],
+)
+def test_words_with_the_same_stem_or_only_the_last_word_name_other_things(
+    things: str, introduction: str
+) -> None:
+    (part,) = find_parts(make_source(f"{introduction}\n\n- iron\n- clay\n- glass"))
+    assert not lists_things(part, things, share_out(things, {}))
 
 
 def test_a_number_of_the_things_answers_how_many_there_are() -> None:
