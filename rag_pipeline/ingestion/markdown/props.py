@@ -154,6 +154,8 @@ class PropTexts:
         """Add the texts of a literal; return False if it is not a literal."""
         text, key = self.scanner.text, name
         names = [name]  # of the arrays and objects around; empty for one without text
+        marks = [""]  # the brackets around
+        in_row = False  # True after a text of an array that is inside an array
         while at < end and names:
             token = _TOKEN.match(text, at, end)
             if token is None:
@@ -166,19 +168,24 @@ class PropTexts:
                     return False
                 at = after
             elif kind == "mark":
-                key = _follow(token["mark"], names, key if is_text else "")
+                key = _follow(token["mark"], names, marks, key if is_text else "")
+                in_row = False
             elif kind != "blank":
                 colon = _COLON.match(text, at, end)
                 if colon is not None:
                     key, at = token[kind], colon.end()
-                elif not self._read_scalar(key, token, is_text=is_text):
+                elif not self._read_scalar(key, token, is_text=is_text, in_row=in_row):
                     return False
                 else:
                     key = names[-1]
+                    in_row = marks[-2:] == ["[", "["]
         return len(names) == 1
 
-    def _read_scalar(self, key: str, token: re.Match[str], *, is_text: bool) -> bool:
-        """Add a string or number; return False for a name, whose value is not known."""
+    def _read_scalar(self, key: str, token: re.Match[str], *, is_text: bool, in_row: bool) -> bool:
+        """Add a string or number; return False for a name, whose value is not known.
+
+        The strings of an array inside an array form a row.
+        """
         kind = str(token.lastgroup)
         shown = token[kind]
         if kind == "word":
@@ -191,7 +198,7 @@ class PropTexts:
                 return False
         if is_text and shown:
             value = read_literal(token.group()) if "\\" in shown else None
-            self._add(key, *token.span(kind), value)
+            self._add(key, *token.span(kind), value, " | " if in_row else None)
         return True
 
     def _read_jsx(self, start: int, end: int, key: str, depth: int, *, is_text: bool) -> int | None:
@@ -252,12 +259,14 @@ class PropTexts:
         return joined
 
 
-def _follow(mark: str, names: list[str], name: str) -> str:
+def _follow(mark: str, names: list[str], marks: list[str], name: str) -> str:
     """Enter or leave an array or object called `name`; return the name of what follows."""
     if mark in "[{":
         names.append(name)
+        marks.append(mark)
     elif mark in "]}":
         names.pop()
+        marks.pop()
     return names[-1] if names else ""
 
 
@@ -307,6 +316,6 @@ def read_strings(literal: str, rules: str, component: str = "", name: str = "tex
     if not texts._read_literal(component, name, 0, len(literal), 0):  # noqa: SLF001  # of the class above
         return None
     pieces = (piece for _, piece in texts.pieces)
-    return "\n".join(
-        literal[piece.start : piece.end] if piece.text is None else piece.text for piece in pieces
-    )
+    return "".join(
+        piece.separate("\n") + (piece.text or literal[piece.start : piece.end]) for piece in pieces
+    ).lstrip("\n")

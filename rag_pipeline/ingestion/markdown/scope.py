@@ -302,14 +302,20 @@ class Scope:
         return Use(self.parts.get(name) or self.raw_files[name], is_raw=name not in self.parts)
 
     def _use_data(self, expression: str) -> None:
-        """Remember the data of an expression such as `{steps.map((step) => ...)}`."""
+        """Remember the data of an expression such as `{steps.map((step) => ...)}`.
+
+        The data is a literal, the name of an exported literal, or that of a JSON file.
+        """
         mapped = _MAPPED.match(expression)
         name = mapped["name"] if mapped is not None else ""
         if name in self.data_files:
             self.uses.append(self._use_file(name))
-        elif name in self.literals:
-            text = read_strings(self.literals[name], self.component_text)
-            self.uses += [Use("", component=DATA, text=text)] if text else []
+            return
+        literal = self.literals.get(name, "")
+        if expression.startswith("["):
+            literal = expression.partition("].map(")[0] + "]"
+        text = read_strings(literal, self.component_text) if literal else None
+        self.uses += [Use("", component=DATA, text=text)] if text else []
 
     def _read_props(self, scanner: Scanner, start: int, close: int) -> dict[str, str]:
         found = read_attributes(scanner, start, close, self.find_value)

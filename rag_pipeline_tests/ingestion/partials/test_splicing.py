@@ -136,6 +136,12 @@ PASSED_ON = {
     "mapped data": ("{data.map((one) => <p>{one.title}</p>)}", "Turn\nLoosen it"),
     "filtered data": ("{data.filter(Boolean).map((one) => <p />)}", "Turn\nLoosen it"),
     "entries": ("{Object.entries(data).map((one) => <p />)}", "Turn\nLoosen it"),
+    "rows": ("<Table rows={[['CPU', '4 cores'], ['RAM', 16]]} />", "CPU | 4 cores\nRAM | 16"),
+    "exported rows": (
+        "export const own = [['CPU', '4'], ['RAM']];\n\n{own.map((one) => <b>{one}</b>)}",
+        "CPU | 4\nRAM",
+    ),
+    "mapped literal": ("{['Red', 'Green'].map((one) => <li>{one}</li>)}", "Red\nGreen"),
     "literal": (
         "export const own = [{title: 'Turn'}];\n\n{own.map((one) => <b>{one.title}</b>)}",
         "Turn",
