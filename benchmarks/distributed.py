@@ -33,7 +33,7 @@ from rag_pipeline.core.protocols import ALL_POINTS
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
-from rag_pipeline.ingestion.upkeep.repair import audit_index
+from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline_tests.adapters.database.databases import run_postgres
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 from rag_pipeline_tests.qdrant_engine import serve_qdrant

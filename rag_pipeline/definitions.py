@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from rag_pipeline.orchestration.assets.evaluation import (
+from rag_pipeline.orchestration.checks import document_checks, store_matches_ledger
+from rag_pipeline.orchestration.evaluating import (
     answer_feedback,
     retrieval_evaluation,
     unanswered_questions,
 )
-from rag_pipeline.orchestration.assets.ingestion import book_index, document_assets
-from rag_pipeline.orchestration.checks import document_checks, store_matches_ledger
+from rag_pipeline.orchestration.ingesting import book_index, document_assets
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
     DAILY_EVALUATION,

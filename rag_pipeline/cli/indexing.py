@@ -39,9 +39,9 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     """
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import find_ledger, scan_docs
+    from rag_pipeline.ingestion.repair import recover_current, report_unchanged
     from rag_pipeline.ingestion.report import IngestionReport, list_changes
     from rag_pipeline.ingestion.site.detection import check_sources
-    from rag_pipeline.ingestion.upkeep.repair import recover_current, report_unchanged
 
     recover_current(context)
     scan = scan_docs(context)
@@ -85,8 +85,8 @@ def rebuild_index(context: IngestionContext) -> IngestionReport:
     """Build a new collection of all documents, and switch to it if no document failed."""
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.repair import recover_current
     from rag_pipeline.ingestion.report import list_changes
-    from rag_pipeline.ingestion.upkeep.repair import recover_current
 
     recover_current(context)
     scan = scan_docs(context)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.models import Answer, Passage
     from rag_pipeline.core.models import DocFailure, Figure
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.audit import AuditFinding, AuditReport
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.upkeep.audit import AuditFinding, AuditReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 
 
@@ -323,7 +323,7 @@ def show_audit(
         left: The findings after the repair; None if nothing was repaired.
         failures: The documents that the repair could not index.
     """
-    from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
+    from rag_pipeline.ingestion.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
 
     if left is not None:
         return _show_repair(found, left, failures)

@@ -18,15 +18,15 @@ import dagster as dg
 from rag_pipeline.core.errors import CollectionMissingError, RagPipelineError, StoreError
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.rules import DOCUMENT_RULES, Fault
-from rag_pipeline.ingestion.context import IngestionContext
-from rag_pipeline.ingestion.planning import Scan
-from rag_pipeline.ingestion.upkeep.audit import (
+from rag_pipeline.ingestion.audit import (
     WRONG_MODEL,
     AuditFinding,
     AuditReport,
     check_indexed,
 )
-from rag_pipeline.ingestion.upkeep.repair import audit_index
+from rag_pipeline.ingestion.context import IngestionContext
+from rag_pipeline.ingestion.planning import Scan
+from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import (
     BOOK_INDEX,

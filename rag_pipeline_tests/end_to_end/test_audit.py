@@ -14,9 +14,9 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.vectors import Point, SparseVector
+from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
-from rag_pipeline.ingestion.upkeep.repair import audit_index, repair_index
+from rag_pipeline.ingestion.repair import audit_index, repair_index
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 
@@ -189,7 +189,7 @@ def test_the_number_of_documents_read_at_once_does_not_change_the_findings(
 ) -> None:
     damage(book)
     findings = audit(book)
-    monkeypatch.setattr("rag_pipeline.ingestion.upkeep.audit._PAGE_CHUNKS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.audit._PAGE_CHUNKS", 1)
     assert audit(book) == findings
 
 

@@ -20,7 +20,7 @@ from rag_pipeline.core.errors import StoreDamagedError
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
-from rag_pipeline.ingestion.upkeep.repair import (
+from rag_pipeline.ingestion.repair import (
     audit_index,
     recover_current,
     repair_index,
@@ -33,7 +33,7 @@ from rag_pipeline_tests.end_to_end.command import assert_one_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.ingestion.upkeep.audit import AuditReport
+    from rag_pipeline.ingestion.audit import AuditReport
     from rag_pipeline_tests.end_to_end.command import Command, Outcome
     from rag_pipeline_tests.loopback import LoopbackServer
 

@@ -24,7 +24,7 @@ from rag_pipeline.evaluation.gates import (
     check_gates,
 )
 from rag_pipeline.evaluation.rendering import write_report
-from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
+from rag_pipeline.orchestration.evaluating import retrieval_evaluation
 from rag_pipeline.orchestration.jobs import EVALUATE_JOB
 from rag_pipeline.orchestration.resources import EvaluationResource
 from rag_pipeline_tests.end_to_end.command import embed, make_command

@@ -14,8 +14,8 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
-from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline.orchestration.dead_runs import PROCESS_TAG, name_process
+from rag_pipeline.orchestration.ingesting import preview_chunks
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import BOOK_INDEX, find_newest
 from rag_pipeline_tests.book import PAGES

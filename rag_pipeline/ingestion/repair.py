@@ -19,6 +19,13 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.ingestion.audit import (
+    STRAY,
+    AuditFinding,
+    AuditReport,
+    audit_collection,
+    confirm_findings,
+)
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.planning import (
@@ -28,13 +35,6 @@ from rag_pipeline.ingestion.planning import (
     sweep_if_idle,
 )
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.upkeep.audit import (
-    STRAY,
-    AuditFinding,
-    AuditReport,
-    audit_collection,
-    confirm_findings,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,1 +1,0 @@
-"""Maintenance of an index: audit, repair, statistics, and pruning of the embedding cache."""

@@ -1,1 +1,0 @@
-"""The Dagster assets of the ingestion, the evaluation and the feedback of readers."""
