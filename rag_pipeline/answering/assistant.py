@@ -5,38 +5,98 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from rag_pipeline.answering.conversations.history import (
+    read_rewrite,
+    read_translation,
+    rewrite_messages,
+    translation_messages,
+)
 from rag_pipeline.answering.preparing import (
     LateRetriever,
     PreparedAnswer,
     plan_question,
     search_plan,
 )
-from rag_pipeline.answering.streams import (
-    AnswerStream,
-    AsyncAnswerStream,
-    WriteLimits,
-    run_async,
-)
+from rag_pipeline.answering.reading.languages import find_language, find_languages
+from rag_pipeline.answering.streams import AnswerStream, AsyncAnswerStream, WriteLimits, run_async
 from rag_pipeline.answering.voice import Voice, read_voice
-from rag_pipeline.answering.wording import reword, translate
 from rag_pipeline.core.errors import StoreTimeoutError
 from rag_pipeline.core.models import Closing
-from rag_pipeline.retrieval.queries import name_questions
+from rag_pipeline.retrieval.queries import Mode, name_questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rag_pipeline.answering.models import Answer, Turn
     from rag_pipeline.answering.preparing import Plan
-    from rag_pipeline.core.protocols import ChatModel
+    from rag_pipeline.core.protocols import ChatMessage, ChatModel
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.protection.limits import Observer, Protection
     from rag_pipeline.retrieval.queries import Query
     from rag_pipeline.retrieval.retriever import Retriever
+
+
+REWORDING_S: Final = 5.0
+"""Seconds that a model has to word a question; then the rules' wording is searched."""
+
+
+async def reword(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
+    """Return the question to search: a model's wording of a follow-up, or the completed question.
+
+    The completed question is returned if there is no model, if the question needs no earlier turn,
+    and if the model fails, is too slow or writes something else.
+    """
+    if model is None or not plan.is_follow_up or protection.chat_model.state != "closed":
+        return plan.completed
+    text = await _ask(model, rewrite_messages(plan.question, plan.turns))
+    return read_rewrite(text, plan.question, plan.completed, plan.turns)
+
+
+async def translate(
+    plan: Plan,
+    searched: str,
+    chunks: Sequence[ScoredChunk],
+    model: ChatModel | None,
+    protection: Protection,
+) -> str:
+    """Return a question in the language of the book; empty if it is in that language already.
+
+    It is also empty if there is no model, if the question is about a selected text, and if the
+    model fails, is too slow or writes something else.
+
+    Args:
+        plan: The question.
+        searched: The wording that was searched.
+        chunks: The passages that were found for it.
+        model: Translates the question.
+        protection: The circuit breaker of the model.
+    """
+    if model is None or protection.chat_model.state != "closed":
+        return ""
+    languages = find_languages(plan.question, chunks)
+    if languages is None or plan.query.mode == Mode.SELECTED_TEXT_ONLY:
+        return ""
+    asked, written = languages
+    line = read_translation(await _ask(model, translation_messages(searched, written)))
+    is_translated = find_language(line) in {"", written} and line != searched
+    return line if is_translated and asked != written else ""
+
+
+async def _ask(model: ChatModel, messages: Sequence[ChatMessage]) -> str:
+    """Return the reply of a model; empty if it fails or is too slow."""
+    async with aclosing(model.stream(messages)) as written:
+        try:
+            async with asyncio.timeout(REWORDING_S):
+                return "".join([piece async for piece in written])
+        except Exception:  # noqa: BLE001  # no failure of a model may lose the question
+            return ""
+
 
 THREADS: Final = 3
 """Threads for the searches of asynchronous calls.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -21,17 +21,18 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.core.protocols import Channel, ChannelQuery
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
+from rag_pipeline.retrieval.filters import Scope, build_point_filter
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import RetrievalResult
-from rag_pipeline.retrieval.open_index import OpenIndex
+from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query, check_queries, name_questions
 from rag_pipeline.retrieval.ranking import FusionWeights
-from rag_pipeline.retrieval.scopes import limit_to_scopes
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline.retrieval.spelling import choose_result, correct_queries
@@ -41,13 +42,78 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rag_pipeline.core.protocols import Embedder, PointStore, Reranker, SparseEncoder
-    from rag_pipeline.core.sources import Source
+    from rag_pipeline.core.sources import Edition, Source
     from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.candidates import FirstHits
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
+
+
+_NAMING: Final = {"version": "of version {0}", "locale": "in {1}"}
+
+
+def limit_to_scopes(
+    opened: OpenIndex, searches: Sequence[Search], site: SiteSettings
+) -> list[Search]:
+    """Return the searches with their scopes, to which their filters and parts are limited."""
+    marks = opened.find_marks()
+    if not marks:
+        return list(searches)
+    limited = []
+    for search in searches:
+        url = search.query.source_url
+        read_at = DEFAULT_EDITION if url is None else opened.find_edition(site, url)
+        scope = choose_scope(search.query, marks, read_at)
+        parts = tuple(_limit(part, scope) for part in search.parts)
+        limited.append(replace(_limit(search, scope), parts=parts))
+    return limited
+
+
+def _limit(search: Search, scope: Scope) -> Search:
+    return replace(search, where=_join(search.where, scope.where), scope=scope)
+
+
+def choose_scope(query: Query, marks: frozenset[str], read_at: Edition) -> Scope:
+    """Return the scope of a question about a site with versions or languages.
+
+    Filters by document decide alone. Filters by version or language come next, then the page on
+    which the question was asked, and then the latest version in the default language.
+
+    Args:
+        query: The question with its filters.
+        marks: Those of `is_latest` and `is_default_locale` that points of the collection have.
+        read_at: The version and language of the page on which the question was asked.
+    """
+    filters = query.filters
+    if filters is not None and filters.doc_paths:
+        return Scope()
+    given = dict(build_point_filter(filters).fields)
+    is_free = filters is None or not (filters.versions or filters.locales)
+    fields: list[tuple[str, tuple[str, ...]]] = []
+    without: list[str] = []
+    named: list[str] = []
+    for name, mark in EDITION_FIELDS.items():
+        value = getattr(read_at, name)
+        if name in given:
+            fields.append((name, given[name]))
+        elif filters is not None and getattr(filters, f"{name}s"):
+            continue  # all are allowed
+        elif is_free and value and not getattr(read_at, mark):
+            fields.append((name, (value,)))
+            named.append(_NAMING[name].format(read_at.version_label or value, value))
+        elif mark in marks:
+            without.append(mark)
+    notice = f"Only the pages {' '.join(named)} were searched, because you asked on one of them."
+    where = PointFilter(tuple(fields), without=tuple(without))
+    return Scope(where, notice if named else None)
+
+
+def _join(where: PointFilter, scope: PointFilter) -> PointFilter:
+    """Return a filter for points that match the filter of a query and that of its scope."""
+    fields = dict(where.fields) | dict(scope.fields)
+    return PointFilter(tuple(fields.items()), where.point_ids, scope.without)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.answering import Assistant, Turn, preparing, wording
+from rag_pipeline.answering import Assistant, Turn, assistant, preparing
+from rag_pipeline.answering.assistant import reword, translate
 from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.preparing import Plan
-from rag_pipeline.answering.wording import reword, translate
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Mode, Query
@@ -74,7 +74,7 @@ def test_a_model_that_fails_or_writes_something_else_changes_nothing(replies: li
 def test_a_slow_model_changes_nothing_and_its_request_is_freed(
     reply: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wording, "REWORDING_S", 0.2)
+    monkeypatch.setattr(assistant, "REWORDING_S", 0.2)
     with serve([reply]) as server:
         assert word(FOLLOW_UP, make_model(server, 60), Protection()) == COMPLETED
         if (

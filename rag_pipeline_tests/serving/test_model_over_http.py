@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from rag_pipeline.answering import wording
+from rag_pipeline.answering import assistant
 from rag_pipeline.answering.writing.declining import DECLINED
 from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
 from rag_pipeline_tests.loopback import (
@@ -202,7 +202,7 @@ CHAT = {"messages": [{"role": "user", "content": BODY["question"]}]}
 def test_a_client_that_gives_up_ends_the_request_to_the_model(
     settings: Settings, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wording, "REWORDING_S", 10 * WAIT_S)  # only the disconnect ends a request
+    monkeypatch.setattr(assistant, "REWORDING_S", 10 * WAIT_S)  # only the disconnect ends a request
     asked = Flag()
 
     def reply(_: Received) -> Reply:
