@@ -41,6 +41,7 @@ _SENTENCE: Final = 0.6
 
 _WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
 _BRACKETS: Final = re.compile(r"\(([^()]*)\)")
+_NUMBERED: Final = re.compile(r"^([^:]*\d):\s")
 _VERSION: Final = re.compile(r"\s\d[\d.]*$")
 _SAYS: Final = (
     r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
@@ -89,10 +90,12 @@ def is_defined_by(sentence: str, subject: str) -> bool:
 def _is_named(heading: str, subject: str) -> bool:
     """Return True if a heading is the subject, apart from stop words, word forms and brackets.
 
-    `Intersection over union (IoU)` is named by each of its two names and by both together. A number
-    at the end, such as that of a version, may be missing from the subject.
+    `Intersection over union (IoU)` is named by each of its two names and by both together, and
+    `Module 2: Sensors` by the words before the colon. A number at the end, such as that of a
+    version, may be missing from the subject.
     """
     names = [heading, _BRACKETS.sub(" ", heading), *_BRACKETS.findall(heading)]
+    names += _NUMBERED.findall(heading)
     names += [_VERSION.sub("", name) for name in names]
     asked = [subject, _BRACKETS.sub(" ", subject), *_BRACKETS.findall(subject)]
     terms = {tuple(extract_terms(name)) for name in asked} - {()}

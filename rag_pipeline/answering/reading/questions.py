@@ -168,6 +168,15 @@ _MEANING: Final = (
         r"(?P<subject>.+)",
         re.IGNORECASE,
     ),
+    re.compile(
+        r"what(?:'s|\s+is)\s+(?:covered|explained|taught)\s+in\s+(?P<subject>.+)", re.IGNORECASE
+    ),
+    re.compile(r"what\s+does\s+(?P<subject>.+?)\s+(?:cover|explain|teach)", re.IGNORECASE),
+    re.compile(
+        r"(?:(?:give\s+me\s+)?(?:an?\s+|the\s+)?(?:short\s+)?(?:summary|overview|outline)\s+of"
+        r"|summari[sz]e)\s+(?P<subject>.+)",
+        re.IGNORECASE,
+    ),
     re.compile(r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)", re.IGNORECASE),
     re.compile(r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)", re.IGNORECASE),
     re.compile(rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+)"),

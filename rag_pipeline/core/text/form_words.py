@@ -52,6 +52,8 @@ FORMS: Final = (
             r"\b(definition)\s+of\b",
             r"^(?!(?:what|which|how|where|when|why)\b).+\s(definition|meaning)\s*[?.!]*$",
             r"^(?:(?:please|can|could|you|simply)\s+)*(explain)(?!\s+(?:how|why)\b)\b",
+            r"\b(summary|overview|outline)\s+of\b",
+            r"^(?:(?:please|can|could|you)\s+)*(summari[sz]e)\b",
             r"\s((?:simply\s+)?explained(?:\s+simply)?)\s*[?.!]*$",
         )
     ),

@@ -194,6 +194,7 @@ ENTRY_LIST = "Terms:\n\n" + "\n".join(
         ("crust", "| Term | Meaning |\n|---|---|\n| **Crust** | the outer part |", "Words", 0.8),
         ("crust", "Bake it. The crust is the outer part of a loaf.", "Baking", 0.6),
         ("ROS", "They talk. ROS 2 is the set of libraries for it.", "Parts", 0.6),
+        ("module 2", "Robots fall.", "Module 2: Sensors", 1.0),
     ],
 )
 def test_a_definition_is_recognised(subject: str, text: str, heading: str, least: float) -> None:
