@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
@@ -134,8 +134,8 @@ class Scope:
     """The imports, literal values and tab labels of one file, and what cleaning the file has found.
 
     Attributes:
-        parts: Target of each import of a Markdown file, by its name in the file.
-        raw_files: Path of each file that is imported as text, by its name in the file.
+        files: The use of each imported file that has text, by its name in the file: Markdown, JSON,
+            or a file that is imported as text.
         values: Value of each expression that is known without running code.
         literals: Source of each array and object that the file exports, by its name.
         component_text: The setting of the same name.
@@ -144,13 +144,11 @@ class Scope:
         left_out: Number of expressions without a known value.
         unread: Directives such as `::include`, which only a plugin of the site can read.
         unread_tags: Names of the components with a text that cannot be read without running code.
-        data_files: Target of each import of a JSON file, by its name in the file.
         image_files: Target of each import of an image, by its name in the file.
         images: The images in the block that is being cleaned.
     """
 
-    parts: dict[str, str] = field(default_factory=dict)
-    raw_files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Use] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     literals: dict[str, str] = field(default_factory=dict)
     component_text: str = ""
@@ -159,7 +157,6 @@ class Scope:
     left_out: int = 0
     unread: list[str] = field(default_factory=list)
     unread_tags: list[str] = field(default_factory=list)
-    data_files: dict[str, str] = field(default_factory=dict)
     image_files: dict[str, str] = field(default_factory=dict)
     images: list[Image] = field(default_factory=list)
 
@@ -191,8 +188,8 @@ class Scope:
         if name.startswith("@"):
             self.unread.append(f"{{{name}}}")
             return ""
-        if name in self.raw_files:
-            self.uses.append(Use(self.raw_files[name], is_raw=True, info=info))
+        if name in self.files and self.files[name].is_raw:
+            self.uses.append(replace(self.files[name], info=info))
             return ""
         value = self.find_value(expression)
         if value is None and name.startswith("`") and name.endswith("`"):
@@ -255,9 +252,9 @@ class Scope:
 
     def _find_use(self, scanner: Scanner, name: str, start: int, close: int) -> bool:
         """Remember a tag that shows another file or a generated text; return True if it does."""
-        if name in self.parts:
+        if name in self.files:
             values = self._read_props(scanner, start, close)
-            self.uses.append(Use(self.parts[name], values=values))
+            self.uses.append(replace(self.files[name], values=values))
         elif name == CARD_LIST and not _OWN_ITEMS.search(scanner.text, start, close):
             self.uses.append(Use("", component=CARD_LIST))
         elif API_COMPONENTS.fullmatch(name):
@@ -281,9 +278,9 @@ class Scope:
 
     def _read_component(self, scanner: Scanner, name: str, start: int, close: int) -> list[Piece]:
         texts = PropTexts(scanner, self.values, self.literals, self.component_text)
-        texts.files = self.parts.keys() | self.raw_files.keys() | self.data_files.keys()
+        texts.files = self.files
         texts.read_tag(start, close)
-        self.uses += map(self._use_file, dict.fromkeys(texts.used))
+        self.uses += (self.files[one] for one in dict.fromkeys(texts.used))
         is_empty = not (texts.pieces or texts.used) and scanner.text.startswith("/>", close - 2)
         if texts.is_unread or is_empty:
             self.unread_tags.append(name)
@@ -295,12 +292,6 @@ class Scope:
                 shown.append(piece)
         return shown
 
-    def _use_file(self, name: str) -> Use:
-        """Return the use of an imported file that a component or an expression is given."""
-        if name in self.data_files:
-            return Use(self.data_files[name], component=DATA)
-        return Use(self.parts.get(name) or self.raw_files[name], is_raw=name not in self.parts)
-
     def _use_data(self, expression: str) -> None:
         """Remember the data of an expression such as `{steps.map((step) => ...)}`.
 
@@ -308,8 +299,8 @@ class Scope:
         """
         mapped = _MAPPED.match(expression)
         name = mapped["name"] if mapped is not None else ""
-        if name in self.data_files:
-            self.uses.append(self._use_file(name))
+        if name in self.files:
+            self.uses.append(self.files[name])
             return
         literal = self.literals.get(name, "")
         if expression.startswith("["):
@@ -327,13 +318,13 @@ def read_statements(scope: Scope, text: str) -> None:
     for match in _IMPORT.finditer(text):
         name, target = match["name"] or match["alias"], match["target"]
         if is_markdown_import(target):
-            scope.parts[name] = target
+            scope.files[name] = Use(target)
         elif (raw := find_raw_path(target)) is not None:
-            scope.raw_files[name] = raw
+            scope.files[name] = Use(raw, is_raw=True)
         elif _IMAGE_NAME.search(target):
             scope.image_files[name] = target
         elif target.endswith(".json"):
-            scope.data_files[name] = target
+            scope.files[name] = Use(target, component=DATA)
     for name, value in _read_constants(text):
         scope.values[name] = value
     for match in _EXPORTED.finditer(text):
