@@ -179,16 +179,25 @@ class _Pages:
 
     docs_dir: Path
     root: Path
-    _by_id: dict[Path, dict[str, Path]] = field(default_factory=dict)
+    _names: dict[Path, set[str]] = field(default_factory=dict)
+    _listed: dict[Path, list[Path]] = field(default_factory=dict)
 
     def name(self, page: Path) -> set[str]:
         """Return the id of a page, and its id with number prefixes."""
-        own = _read_page(page, self.root)
-        given = own[0].text("id") if own else None
         folders = page.parent.relative_to(self.docs_dir).parts
-        full = "/".join((*folders, base_id(page.name, given, strip_numbers=False)))
-        short = "/".join((*map(strip_number_prefix, folders), base_id(page.name, given)))
-        return {full, short}
+        short = [strip_number_prefix(folder) for folder in folders]
+        return {
+            "/".join((*parts, name)) for parts in (folders, short) for name in self._name_file(page)
+        }
+
+    def _name_file(self, page: Path) -> set[str]:
+        """Return the last part of the id of a page, without and with its number prefix."""
+        if page not in self._names:
+            own = _read_page(page, self.root)
+            given = own[0].text("id") if own else None
+            names = {base_id(page.name, given, strip_numbers=strip) for strip in (True, False)}
+            self._names[page] = names
+        return self._names[page]
 
     def find(self, doc_id: str) -> Path | None:
         """Return the page with an id."""
@@ -201,18 +210,13 @@ class _Pages:
                     (one for one in numbered if strip_number_prefix(one.name) == part), child
                 )
             folder = child
-        if folder not in self._by_id:
-            self._by_id[folder] = {
-                name: page
-                for page in _list_entries(folder)
-                if is_doc_name(page.name) and is_inside(page, self.root)
-                for name in (base_id(page.name, "", strip_numbers=False), base_id(page.name))
-            }
-            for page in [*self._by_id[folder].values()]:
-                own = _read_page(page, self.root)
-                if own is not None and own[0].text("id"):
-                    self._by_id[folder][own[0].text("id")] = page
-        return self._by_id[folder].get(name)
+        if ".." in parts:
+            return None
+        if folder not in self._listed:
+            self._listed[folder] = [one for one in _list_entries(folder) if is_doc_name(one.name)]
+        # The name of the file seldom has nothing of the id.
+        pages = sorted(self._listed[folder], key=lambda page: name not in page.name)
+        return next((page for page in pages if name in self._name_file(page)), None)
 
     def make_cards(self, items: Sequence[SidebarItem]) -> dict[str, bytes]:
         """Return the cards of items of a sidebar."""
