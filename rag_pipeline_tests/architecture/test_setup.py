@@ -188,9 +188,9 @@ def test_uv_installs_what_the_program_needs_and_the_first_check_what_development
     clone.settings["HOME"] = "/proc/home"  # a home that cannot be written
     first = clone.make()
     assert first.returncode == 0, first.stderr
+    assert not list((clone.folder / ".venv").glob("lib/*/site-packages/__pycache__/demo.*"))
     assert clone.has("demo")
     assert not clone.has("demo_tool")
-    assert not list((clone.folder / ".venv").glob("lib/*/site-packages/__pycache__/demo.*"))
     clone.provide("sh", "exit 7")  # a second set-up has nothing to do
     assert clone.make().returncode == 0
     (clone.commands / "sh").unlink()
