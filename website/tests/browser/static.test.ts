@@ -27,6 +27,9 @@ test('a site without a service answers with passages, marks and links', async ()
   expect(await panel.ask('How does a node publish messages?')).toBe('done');
   console.info(`later answer: ${Math.round((await page.evaluate(() => performance.now())) - asked)} ms`);
   expect(host.asked.filter((path) => path.endsWith('index.bin'))).toHaveLength(1);
+  // There is no service to send a rating to; copying needs none.
+  await panel.button('Copy link').last().waitFor();
+  expect(await panel.button('Yes').count()).toBe(0);
   await panel.turn.locator('a[href*="#"]').first().click();
   await page.waitForURL(/#/);
   // There is no service, so nothing is asked of one.

@@ -24,7 +24,14 @@ interface PlaceLinkProps {
 export function PlaceLink({place, quote = ''}: PlaceLinkProps): ReactNode {
   const {actions} = useAnswer();
   const address = place.url ? readAddress(place.url, window.location.origin) : null;
-  const name = namePlace(place);
+  const whole = namePlace(place);
+  const page = whole.startsWith(`${place.title} › `) ? place.title : '';
+  const name = (
+    <>
+      {page && <span>{page}</span>}
+      <span>{whole.slice(page.length)}</span>
+    </>
+  );
   if (!address?.internal) {
     return <span className={styles.place}>{name}</span>;
   }
@@ -34,14 +41,7 @@ export function PlaceLink({place, quote = ''}: PlaceLinkProps): ReactNode {
       dir="auto"
       href={address.href}
       {...followLink(actions.onJump, () => ({url: address.href, text: quote, tabs: place.tabs}))}>
-      {place.title && name.startsWith(`${place.title} › `) ? (
-        <>
-          <span>{place.title}</span>
-          <span>{name.slice(place.title.length)}</span>
-        </>
-      ) : (
-        name
-      )}
+      {name}
     </a>
   );
 }

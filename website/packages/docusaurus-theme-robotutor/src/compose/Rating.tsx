@@ -16,13 +16,17 @@ export interface RatingProps {
   children?: ReactNode;
 }
 
-/** Asks if an answer helped. It shows nothing until the answer is complete. */
+/**
+ * The row below a complete answer, which asks if it helped.
+ *
+ * An answer without an id, which no service wrote, cannot be rated.
+ */
 export function Rating({turn, onRate, children}: RatingProps): ReactNode {
   const questionId = useId();
   const {sending, outcome, send} = useSending(turn, onRate);
   const [asksNote, setAsksNote] = useState(false);
   const noButton = useRef<HTMLButtonElement>(null);
-  if (!turn.answerId || !['done', 'refused'].includes(turn.status) || turn.kind === 'reply') {
+  if (!['done', 'refused'].includes(turn.status) || turn.kind === 'reply') {
     return null;
   }
 
@@ -40,20 +44,22 @@ export function Rating({turn, onRate, children}: RatingProps): ReactNode {
     <div className={styles.rating}>
       <div className={styles.row}>
         {children}
-        <span className={styles.thumbs} role="group" aria-labelledby={questionId}>
-          <span id={questionId}>{sayHelped()}</span>
-          {(['up', 'down'] as const).map((thumb) => (
-            <button
-              key={thumb}
-              ref={thumb === 'down' ? noButton : undefined}
-              type="button"
-              aria-pressed={turn.rating === thumb}
-              onClick={() => void rate(thumb)}
-            >
-              {thumb === 'up' ? sayYes() : sayNo()}
-            </button>
-          ))}
-        </span>
+        {turn.answerId && (
+          <span className={styles.thumbs} role="group" aria-labelledby={questionId}>
+            <span id={questionId}>{sayHelped()}</span>
+            {(['up', 'down'] as const).map((thumb) => (
+              <button
+                key={thumb}
+                ref={thumb === 'down' ? noButton : undefined}
+                type="button"
+                aria-pressed={turn.rating === thumb}
+                onClick={() => void rate(thumb)}
+              >
+                {thumb === 'up' ? sayYes() : sayNo()}
+              </button>
+            ))}
+          </span>
+        )}
         <span role="status">{outcome === 'sent' && sayThanks()}</span>
       </div>
       {asksNote && <Note sending={sending} onSend={sendNote} />}

@@ -39,6 +39,16 @@ describe('a rating', () => {
     expect(open({...TURN, answerId: undefined}).element.textContent).toBe('');
   });
 
+  it('stands next to other buttons, which an answer without an id keeps', () => {
+    const unwritten = {...TURN, answerId: undefined};
+    const {element} = render(
+      <Rating turn={unwritten} onRate={async () => true}>
+        <button type="button">Copy</button>
+      </Rating>,
+    );
+    expect(element.textContent).toBe('Copy');
+  });
+
   it('is sent at once, with thanks', async () => {
     const {element, calls} = open();
     expect(element.querySelector('[role=group]')?.textContent).toContain('Did this help?');
