@@ -73,7 +73,8 @@ def has_generated_index(place: str, path: Path, content: bytes) -> bool:
     if not isinstance(link, dict) or link.get("type") != "generated-index":
         return False
     sidebars = read_sidebars(path.parents[place.count("/")])
-    return sidebars is None or sidebars.has_code or sidebars.generates(place)
+    folder = posixpath.dirname(place)  # the folder of a sidebar itself is no category
+    return sidebars is None or sidebars.has_code or sidebars.generates(folder)
 
 
 def write_category(content: str, cards: Mapping[str, bytes | None]) -> str:
