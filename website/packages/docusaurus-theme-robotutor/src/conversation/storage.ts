@@ -15,6 +15,7 @@ import {
 } from '../service/events';
 import {
   isRecord,
+  optional,
   readChoice,
   readList,
   readName,
@@ -156,8 +157,3 @@ const readProblem = (fields: Fields): Problem => ({
   code: readText(fields.code),
   words: readChoice(fields.words, PROBLEM_WORDS, 'failed'),
 });
-
-/** Returns an object with one field, or without it if the value is null. */
-function optional<Name extends string, T>(name: Name, value: T | null): {[key in Name]?: T} {
-  return (value === null ? {} : {[name]: value}) as {[key in Name]?: T};
-}

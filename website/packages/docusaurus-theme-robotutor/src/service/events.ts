@@ -1,20 +1,17 @@
 /** The data of a streamed answer's events, read from JSON. */
 
-import {isRecord, readChoice, readList, readName, readNumber, readObject, readText} from './fields';
-import type {Fields} from './fields';
 import {
-  LEVELS,
-  type AnswerEvent,
-  type Citation,
-  type Done,
-  type Figure,
-  type Notice,
-  type Offer,
-  type Passage,
-  type Refusal,
-  type Sentence,
-  type Source,
-} from './protocol';
+  isRecord,
+  optional,
+  readChoice,
+  readList,
+  readName,
+  readNumber,
+  readObject,
+  readText,
+} from './fields';
+import type {Fields} from './fields';
+import {LEVELS, type AnswerEvent, type Offer} from './protocol';
 
 const OFFERS: readonly Offer[] = ['answer_anyway', 'whole_book', 'drop_filters'];
 
@@ -67,8 +64,8 @@ export function readEvent(name: string | undefined, json: string): AnswerEvent |
   }
 }
 
-/** Returns a source, or null if it has no number to cite it by. */
-export const readSource = (value: unknown): Source | null =>
+/** Reads a source, which an answer may cite by its number. `text` is Markdown. */
+export const readSource = (value: unknown) =>
   readObject(value, (fields) => {
     const number = readNumber(fields.number);
     return number === null
@@ -82,19 +79,22 @@ export const readSource = (value: unknown): Source | null =>
         };
   });
 
-/** Returns a sentence, or null if it is not an object. */
-export const readSentence = (value: unknown): Sentence | null =>
+/** Reads a sentence of an answer, with the numbers of the sources that it cites. */
+export const readSentence = (value: unknown) =>
   readObject(value, (fields) => ({
     text: readText(fields.text),
     cited: readList(fields.cited, readNumber),
   }));
 
-/** Returns a passage, or null if it has no number. Highlights outside its text are left out. */
-export const readPassage = (value: unknown): Passage | null =>
+/**
+ * Reads a quotation from the book; null without a number.
+ *
+ * `highlights` are pairs of start and end offsets in `text`. Those outside of it are left out.
+ */
+export const readPassage = (value: unknown) =>
   readObject(value, (fields) => {
     const number = readNumber(fields.number);
     const text = readText(fields.text);
-    const figures = readList(fields.figures, readFigure);
     return number === null
       ? null
       : {
@@ -105,11 +105,17 @@ export const readPassage = (value: unknown): Passage | null =>
           end_line: readNumber(fields.end_line) ?? 0,
           citation: readCitation(isRecord(fields.citation) ? fields.citation : {}),
           highlights: readList(fields.highlights, (pair) => readRange(pair, text.length)),
-          ...(figures.length > 0 ? {figures} : {}),
+          ...optional('figures', readSome(fields.figures, readFigure)),
         };
   });
 
-const readFigure = (value: unknown): Figure | null =>
+/**
+ * Reads an image or a diagram of a passage.
+ *
+ * `address` is the path of an image on the site, or a path after `@site/` of a file that the build
+ * renames. `text` has the words for readers who do not see the image, or the source of a diagram.
+ */
+export const readFigure = (value: unknown) =>
   readObject(value, (fields) => ({
     kind: readText(fields.kind),
     address: readText(fields.address),
@@ -117,39 +123,41 @@ const readFigure = (value: unknown): Figure | null =>
     caption: readText(fields.caption),
   }));
 
-/** Returns a notice, or null if it has no text. */
-export const readNotice = (value: unknown): Notice | null =>
+/** Reads a hint for the reader; null without a text. */
+export const readNotice = (value: unknown) =>
   readObject(value, (fields) => {
     const text = readText(fields.text);
     return text ? {code: readText(fields.code), text} : null;
   });
 
-/** Returns a refusal. Offers that this version does not know are left out. */
-export const readRefusal = (fields: Fields): Refusal => ({
+/** Reads a refusal. Offers that this version does not know are left out. */
+export const readRefusal = (fields: Fields) => ({
   reason: readText(fields.reason),
   message: readText(fields.message),
   related: readList(fields.related, (entry) => readObject(entry, readCitation)),
   offers: readList(fields.offers, (entry) => readChoice(entry, OFFERS, null)),
 });
 
-/** Returns a place in the book. */
-export const readCitation = (fields: Fields): Citation => ({
+/**
+ * Reads a section of the book.
+ *
+ * `url` is a path within the site with an anchor; empty if unknown. `version` and `locale` are set
+ * if they are not the latest and the default one. `tabs` are the labels of the tabs to open on the
+ * page, the outermost first.
+ */
+export const readCitation = (fields: Fields) => ({
   title: readText(fields.title),
   section: readText(fields.section),
   url: readText(fields.url),
   module: readText(fields.module),
   chapter: readText(fields.chapter),
-  ...(readName(fields.version) ? {version: readText(fields.version)} : {}),
-  ...(readName(fields.locale) ? {locale: readText(fields.locale)} : {}),
-  ...readTabs(fields.tabs),
+  ...optional('version', readName(fields.version)),
+  ...optional('locale', readName(fields.locale)),
+  ...optional('tabs', readSome(fields.tabs, readName)),
 });
 
-function readTabs(value: unknown): {tabs?: string[]} {
-  const tabs = readList(value, readName);
-  return tabs.length > 0 ? {tabs} : {};
-}
-
-const readDone = (fields: Fields): Done => ({
+/** Reads the last event of an answer that did not fail. */
+export const readDone = (fields: Fields) => ({
   answer_id: readText(fields.answer_id),
   kind: readChoice(fields.kind, KINDS, 'generated'),
   level: readChoice(fields.level, LEVELS, 'answered'),
@@ -161,6 +169,12 @@ const readDone = (fields: Fields): Done => ({
   complete: fields.complete !== false,
   timings_ms: readTimings(fields.timings_ms),
 });
+
+/** Returns a list, or null if it is empty. */
+function readSome<T>(value: unknown, read: (entry: unknown) => T | null): T[] | null {
+  const entries = readList(value, read);
+  return entries.length > 0 ? entries : null;
+}
 
 function readTimings(value: unknown): Record<string, number> {
   const entries = isRecord(value) ? Object.entries(value) : [];

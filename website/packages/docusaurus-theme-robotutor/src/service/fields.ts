@@ -40,3 +40,8 @@ export function readChoice<T extends string, F>(
 ): T | F {
   return choices.find((choice) => choice === value) ?? fallback;
 }
+
+/** Returns an object with one field, or without it if the value is null. */
+export function optional<Name extends string, T>(name: Name, value: T | null): {[key in Name]?: T} {
+  return (value === null ? {} : {[name]: value}) as {[key in Name]?: T};
+}

@@ -4,75 +4,35 @@
  * The names are those of the service's OpenAPI document (`/openapi.json`).
  */
 
+import type {
+  readCitation,
+  readDone,
+  readFigure,
+  readNotice,
+  readPassage,
+  readRefusal,
+  readSentence,
+  readSource,
+} from './events';
+
 /** The version of the protocol that this package understands. */
 export const PROTOCOL = 1;
 
-/** A section of the book. `url` is a path within the site with an anchor; empty if unknown. */
-export interface Citation {
-  title: string;
-  section: string;
-  url: string;
-  module: string;
-  chapter: string;
-  /** The version of the docs, if it is not the latest. */
-  version?: string;
-  /** The language, if it is not the default one. */
-  locale?: string;
-  /** The labels of the tabs to open on the page, the outermost first. */
-  tabs?: string[];
-}
+/** What a reader returns for valid input. */
+type Read<Reader extends (...values: never[]) => unknown> = NonNullable<ReturnType<Reader>>;
 
-/** A section that an answer may cite by its number. `text` is Markdown. */
-export interface Source extends Citation {
-  number: number;
-  chunk_id: string;
-  content_type: string;
-  text: string;
-}
-
-/** A sentence of an answer, with the numbers of the sources that it cites. */
-export interface Sentence {
-  text: string;
-  cited: number[];
-}
-
-/** An image or a diagram of a passage. */
-export interface Figure {
-  kind: string;
-  /** The path of an image on the site, or a path after `@site/` of a file that the build renames. */
-  address: string;
-  /** The words for readers who do not see the image, or the source of a diagram. */
-  text: string;
-  caption: string;
-}
-
-/** A quotation from the book. `highlights` are pairs of start and end offsets in `text`. */
-export interface Passage {
-  number: number;
-  text: string;
-  doc_path: string;
-  start_line: number;
-  end_line: number;
-  citation: Citation;
-  highlights: [number, number][];
-  figures?: Figure[];
-}
-
-/** A hint for the reader. */
-export interface Notice {
-  code: string;
-  text: string;
-}
+// What the service sends is declared once, by the functions that read it.
+export type Citation = Read<typeof readCitation>;
+export type Source = Read<typeof readSource>;
+export type Sentence = Read<typeof readSentence>;
+export type Figure = Read<typeof readFigure>;
+export type Passage = Read<typeof readPassage>;
+export type Notice = Read<typeof readNotice>;
+export type Refusal = Read<typeof readRefusal>;
+export type Done = Read<typeof readDone>;
 
 /** Something that the reader can do after a refusal. */
 export type Offer = 'answer_anyway' | 'whole_book' | 'drop_filters';
-
-export interface Refusal {
-  reason: string;
-  message: string;
-  related: Citation[];
-  offers: Offer[];
-}
 
 /** The levels of an answer, from a complete answer to none. */
 export const LEVELS = ['answered', 'closest_passages', 'not_covered', 'no_question'] as const;
@@ -98,19 +58,6 @@ export interface Start {
   search_question: string | null;
   index_id: string;
   model: string | null;
-}
-
-export interface Done {
-  answer_id: string;
-  kind: 'generated' | 'extracted' | 'refused' | 'reply';
-  level: Level;
-  text: string;
-  sentences: Sentence[];
-  passages: Passage[];
-  notices: Notice[];
-  model: string | null;
-  complete: boolean;
-  timings_ms: Record<string, number>;
 }
 
 /** The last event of an answer that failed. */
