@@ -138,11 +138,13 @@ CONTEXT_DEPTH: Final = 30
 FORM_DEPTH: Final = 10
 """Number of passages that are read for a question of `_FORMS`, if no model writes the answer.
 
-The passage that defines a term, the table that compares two things, or the list of all things can
-rank below passages that name them more often.
+The passage that defines a term, the table that compares two things, the list of all things, or the
+first aid can rank below passages that name them more often.
 """
 
-_FORMS: Final = frozenset({QuestionKind.DEFINITION, QuestionKind.COMPARISON, QuestionKind.LIST})
+_FORMS: Final = frozenset({
+    QuestionKind.DEFINITION, QuestionKind.COMPARISON, QuestionKind.LIST, QuestionKind.PROBLEM,
+})  # fmt: skip
 
 
 class Searcher(Protocol):

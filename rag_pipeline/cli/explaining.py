@@ -22,7 +22,7 @@ class ExplanationRecord:
     """The steps that led to an answer: how the question was read, searched and judged.
 
     Attributes:
-        question_kind: `definition`, `code`, `how_to`, `comparison`, `explanation` or `other`.
+        question_kind: The kind of answer that the question asks for, such as `definition`.
         subject: The term whose meaning the question asks; otherwise empty.
         search_question: What was searched instead of the question: the question with misspelled
             words corrected, or its terms if it is in another language; otherwise null.

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.quoting.passages import find_parts, skip_marks
 from rag_pipeline.answering.reading.book_questions import names_book
-from rag_pipeline.answering.reading.questions import QuestionKind, ReadQuestion, read_question
+from rag_pipeline.answering.reading.questions import (
+    TROUBLE,
+    QuestionKind,
+    ReadQuestion,
+    read_question,
+)
 from rag_pipeline.core.models import ContentType, TextBlockKind
+from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 
@@ -167,6 +173,35 @@ def counts_things(part: Part, things: str) -> bool:
     return re.search(counted, part.text, re.IGNORECASE) is not None
 
 
+_TROUBLES: Final = re.compile(
+    r"\b(?:troubles?|troubleshoot\w*|problems?|first\s+aid|symptoms?|mistakes|pitfalls|issues|faq"
+    r"|frequently\s+asked|debugging|error\s+messages?|common\s+errors)\b",
+    re.IGNORECASE,
+)
+_TROUBLE: Final = re.compile(TROUBLE, re.IGNORECASE)
+
+
+def explains_trouble(part: Part, worth: Mapping[str, float]) -> float:
+    """Return how clearly a part is about a state that nobody wants, and that a question reports.
+
+    It is at least half if a heading, or the first row of a table, says that the text is about
+    troubles. Otherwise the last heading or a sentence must say that something does not work, and
+    the share of the question there counts, in a sentence half of it.
+    """
+    table = part.text if TextBlockKind.TABLE in part.kinds else ""
+    headings = "\n".join(part.source.headings)
+    named = f"{headings}\n{_ROW.findall(table)[0] if table else ''}"
+    if _TROUBLES.search(named):
+        share = find_share(worth, part.terms | find_distinct_terms(headings))
+        return (1 + share) / 2 if share else 0.0
+    texts = [(heading, 1.0) for heading in part.source.headings[-1:]]
+    for line in filter(_TROUBLE.search, part.text.splitlines()):
+        texts += [(line[start:end], 0.5) for start, end in split_sentences(line)]
+    told = [(text, counts) for text, counts in texts if _TROUBLE.search(text)]
+    degrees = (counts * find_share(worth, find_distinct_terms(text)) for text, counts in told)
+    return max(degrees, default=0.0)
+
+
 _LEAST_SHARE: Final = 0.5  # share of the question that the names of the things must cover
 _ROW: Final = re.compile(r"^[ \t>]*+\|(.*)$", re.MULTILINE)
 _ITEM: Final = re.compile(
@@ -223,6 +258,7 @@ _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
 _TABLE: Final = 0.15  # a table, for a comparison
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _LISTING: Final = 1.0  # a list or table of the things that a question asks for
+_TROUBLING: Final = 0.8  # times the degree to which the part is about the reported problem
 _COUNTING: Final = 0.25  # a number of the things that a question counts
 _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the book is meant
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
@@ -342,13 +378,15 @@ def _measure_definition(part: Part, asked: ReadQuestion, weights: Mapping[str, f
 
 
 def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -> tuple[float, str]:
-    """Return what a part gains by the things that it compares, lists or counts, with the reason."""
+    """Return what a part gains by what it compares, lists, counts or repairs, with the reason."""
     if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth):
         return _COMPARISON, "compares the things that are asked"
     if asked.kind is QuestionKind.LIST and lists_things(part, asked.subject, worth):
         return _LISTING, f"lists {asked.subject}"
     if asked.kind is QuestionKind.NUMBER and counts_things(part, asked.subject):
         return _COUNTING, f"counts {asked.subject}"
+    if asked.kind is QuestionKind.PROBLEM and (degree := explains_trouble(part, worth)):
+        return _TROUBLING * degree, f"is about the problem ({degree:.1f})"
     return 0.0, ""
 
 

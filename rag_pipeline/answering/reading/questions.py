@@ -23,7 +23,8 @@ class QuestionKind(StrEnum):
 
     `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
     `COMPARISON`: what two or more things have in common or not. `LIST`: all things of a kind.
-    `NUMBER`: how many of them. `EXPLANATION`: how or why something is so. `OTHER`: anything else.
+    `NUMBER`: how many of them. `EXPLANATION`: how or why something is so. `PROBLEM`: why something
+    does not work, or that it does not. `OTHER`: anything else.
     """
 
     DEFINITION = "definition"
@@ -33,6 +34,7 @@ class QuestionKind(StrEnum):
     LIST = "list"
     NUMBER = "number"
     EXPLANATION = "explanation"
+    PROBLEM = "problem"
     OTHER = "other"
 
 
@@ -112,6 +114,28 @@ _ORDERS: Final = re.compile(
 _WANTS_REASONS: Final = re.compile(
     r"\bwhy\b|\bhow\s+(?:is|are|was|were|does|do|did|come)\b|\bexplain\s+how\b", re.IGNORECASE
 )
+TROUBLE: Final = (
+    r"(?:\b(?:not|never|nothing|no|cannot|unable|fail(?:s|ed|ing|ure)?|empty|missing|stuck|slow"
+    r"|crash(?:es|ed|ing)?|hangs?|fr(?:eez|oze)\w*|broken|wrong|lost)\b|n't\b)"
+)
+"""Pattern of the words with which a state is described that nobody wants."""
+
+_REPORTS: Final = re.compile(
+    rf"why\b(?!\s+can)(?=.*?\b(?:my|our|i|we)\b).*?{TROUBLE}"
+    r"|why\s+(?:do|does|did|is|are|has|have|will)\b(?:\s+\S+){1,5}?\s+not\s+\w+\W*$"
+    r"|why\s+(?:(?:do|does|did|wo)n't\s|(?:is|are)n't\s+(?:\S+\s+){1,4}?\w+ing\b)"
+    r"|(?!(?:what|which|how|when|where|who|whose|why|if|is|are|does|do|can|could|should|would|will"
+    r"|explain|define|describe|list|name|i\s+(?:don't|do\s+not)\s+(?:understand|know))\b)"
+    r"(?:\S+\s+){1,6}?"
+    r"(?:(?:do|does|did|is|are|can|will|has|have|wo|ca)(?:n't|\s+not)|cannot|won?t|doesnt|isnt"
+    r"|(?:says\s+|is\s+)?unable|not\s+\w+ing\b|\w+s\s+(?:nothing|no)\b"
+    r"|fails?\b|crashes\b|freezes\b|hangs\b"
+    r"|(?:is|are|gets?)\s+(?:\w+\s+)?(?:empty|missing|stuck|broken|wrong|lost)\b)"
+    r"|(?:error\s+(?:code|message|no)|error:|cannot|can't|unable)(?!\w)",
+    re.IGNORECASE,
+)
+"""The beginning of a report that something does not work, such as "my widget shows nothing"."""
+
 _NUMBER_WORD: Final = "two|three|four|five|six|seven|eight|nine|ten|\\d+"
 _THINGS: Final = (
     r"(?:all\s+)?(?P<subject>[^\W_][\w-]*(?:\s+(?!(?:an?|and|are|at|by|can|do|does|for|from|has|have|in"
@@ -238,27 +262,32 @@ def read_question(question: str) -> ReadQuestion:
     """Return the kind of answer that a question asks for, and the term whose meaning it asks.
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
-    meaning. A question that fits several kinds counts as a comparison first, then as asking for
-    code, for steps, for a list or a number, for a meaning, and for an explanation. A text that only
-    names a task, such as "record a bag", asks for steps. A question of more than 500 characters is
-    `OTHER`.
+    meaning. A question that fits several kinds counts as a comparison first, then as a report of a
+    problem that does not ask for steps, then as asking for code, for steps, for a list or a number,
+    for a meaning, and for an explanation. A text that only names a task, such as "record a bag",
+    asks for steps. A question of more than 500 characters is `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
         return ReadQuestion(QuestionKind.OTHER, "")
     opening = _OPENING.match(text)
     asked = text[opening.end() :] if opening else text
+    kind = QuestionKind.OTHER
     if _COMPARES.search(asked):
-        return ReadQuestion(QuestionKind.COMPARISON, "")
-    if _WANTS_CODE.search(asked):
-        return ReadQuestion(QuestionKind.CODE, "")
-    if _WANTS_STEPS.search(asked):
-        return ReadQuestion(QuestionKind.HOW_TO, "")
-    found = _find_things(asked) or _find_subject(asked)
-    if found is not None:
+        kind = QuestionKind.COMPARISON
+    elif _REPORTS.match(asked) and not _WANTS_STEPS.search(asked):
+        kind = QuestionKind.PROBLEM
+    elif _WANTS_CODE.search(asked):
+        kind = QuestionKind.CODE
+    elif _WANTS_STEPS.search(asked):
+        kind = QuestionKind.HOW_TO
+    elif found := _find_things(asked) or _find_subject(asked):
         return found
-    kind = QuestionKind.HOW_TO if _ORDERS.match(asked) else QuestionKind.OTHER
-    return ReadQuestion(QuestionKind.EXPLANATION if _WANTS_REASONS.search(asked) else kind, "")
+    elif _WANTS_REASONS.search(asked):
+        kind = QuestionKind.EXPLANATION
+    elif _ORDERS.match(asked):
+        kind = QuestionKind.HOW_TO
+    return ReadQuestion(kind, "")
 
 
 def _find_things(asked: str) -> ReadQuestion | None:

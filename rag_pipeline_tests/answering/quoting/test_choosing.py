@@ -398,3 +398,29 @@ def test_both_sides_of_a_comparison_get_the_section_that_is_named_after_them() -
     mixed = make_source(f"Clay cracks next to iron. {filler}", "Repairs", "Cracks")
     clay = make_source("Clay pots are slow.", "Clay", "Clay pots", score=0.45)
     assert clay.text in choose("iron vs clay", iron, mixed, clay)
+
+
+REPAIRS = "| Symptom | Remedy |\n|---|---|\n| The oven stays cold | Turn the switch |"
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        (REPAIRS, ("Oven", "Parts")),
+        ("Turn the switch of the oven.", ("Oven", "Troubleshooting")),
+        ("If the oven does not heat, turn the switch.", ("Oven", "Parts")),
+        ("Turn the switch.", ("Oven", "The oven will not heat")),
+    ],
+)
+@pytest.mark.parametrize("question", ["why does my oven not heat", "the oven doesn't heat"])
+def test_a_report_of_a_problem_is_answered_by_a_text_about_troubles(
+    question: str, text: str, headings: tuple[str, ...]
+) -> None:
+    echo = make_source("The oven can heat bread.", "Oven", "Heat of the oven", score=0.55)
+    assert choose(question, echo, make_source(text, *headings))[0] == text
+    assert choose("what does the oven do to heat", echo, make_source(text, *headings))[0] != text
+
+
+def test_a_text_about_other_troubles_does_not_answer_a_report() -> None:
+    source = make_source("Turn the switch.", "Bread", "Troubleshooting")
+    assert choose("my oven is broken", make_source("The oven is hot."), source)[0] != source.text

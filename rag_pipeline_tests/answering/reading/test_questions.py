@@ -17,7 +17,7 @@ from rag_pipeline.answering.reading.questions import (
 
 DEFINITION, CODE = QuestionKind.DEFINITION, QuestionKind.CODE
 HOW_TO, COMPARISON, OTHER = QuestionKind.HOW_TO, QuestionKind.COMPARISON, QuestionKind.OTHER
-EXPLANATION = QuestionKind.EXPLANATION
+EXPLANATION, PROBLEM = QuestionKind.EXPLANATION, QuestionKind.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -242,3 +242,40 @@ def test_the_clauses_of_a_long_text_that_may_be_its_question_are_found() -> None
     )
     assert find_asking_clauses(f"I wonder {asked}") == ()
     assert len(find_asking_clauses(f"{STORY} {asked}. " * 9)) <= MAX_CLAUSES
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why does my location not update",
+        "Why is my simulation so slow?",
+        "why won't the server start",
+        "Why does the page not load?",
+        "my viewer shows nothing",
+        "the app doesn't connect",
+        "server does not start",
+        "widget not updating",
+        "the build fails with an error",
+        "cannot find package",
+        "error: no module named foo",
+        "the picture is empty",
+    ],
+)
+def test_a_report_that_something_does_not_work_is_read_as_a_problem(question: str) -> None:
+    assert read_question(question).kind is PROBLEM
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why is a low error not the whole story of a calibration?",
+        "Why can't I make the gains arbitrarily high?",
+        "error budget of a grasp",
+        "what happens if the robot does not stop",
+        "how do I find out why my node fails",
+        "Is the robot not allowed to move?",
+        "my robot is slow enough to be safe",
+    ],
+)
+def test_other_questions_with_a_negation_are_no_report(question: str) -> None:
+    assert read_question(question).kind is not PROBLEM
