@@ -202,10 +202,9 @@ class DocReports:
         self._shown: dict[tuple[Stage, str], tuple[str | None, str | None]] = {}
         self._verdicts: dict[str, bool] = {}
         self._found: list[tuple[str, tuple[Fault, ...]]] = []
-        keys = [to_partition_key(doc_id) for doc_id in doc_ids]
-        add_partitions(context.instance, keys)
-        if not repeats and keys:
-            self._read_shown(keys)
+        known = add_partitions(context.instance, map(to_partition_key, doc_ids))
+        if known and not repeats:
+            self._read_shown(known)
 
     def add(self, event: IngestionEvent) -> None:
         """Report an event of the ingestion: a finished stage, a failure or a deletion."""
@@ -224,7 +223,7 @@ class DocReports:
             log_verdict(self._context, verdict)
         self._found.clear()
 
-    def _read_shown(self, keys: list[str]) -> None:
+    def _read_shown(self, keys: set[str]) -> None:
         instance = self._context.instance
         for stage in Stage:
             states = read_states(instance, stage, keys)

@@ -74,11 +74,13 @@ def read_selected_keys(run: dg.DagsterRun, instance: dg.DagsterInstance) -> list
     return keys[keys.index(first) : keys.index(last) + 1]
 
 
-def add_partitions(instance: dg.DagsterInstance, keys: Iterable[str]) -> None:
-    """Add the partitions that Dagster does not know yet."""
-    missing = sorted(set(keys) - set(instance.get_dynamic_partitions(_NAME)))
-    if missing:
-        instance.add_dynamic_partitions(_NAME, missing)
+def add_partitions(instance: dg.DagsterInstance, keys: Iterable[str]) -> set[str]:
+    """Add the partitions that Dagster does not know yet, and return those that it knew."""
+    wanted = set(keys)
+    known = wanted.intersection(instance.get_dynamic_partitions(_NAME))
+    if known != wanted:
+        instance.add_dynamic_partitions(_NAME, sorted(wanted - known))
+    return known
 
 
 def find_newest(
@@ -169,7 +171,7 @@ def reconcile_partitions(
                 version = entry.data_version if stage is Stage.POINTS else entry.sha256[:16]
                 instance.report_runless_asset_event(materialize(stage, key, version, _LATE))
                 late.add(key)
-    states = read_states(instance, Stage.POINTS, failed)
+    states = read_states(instance, Stage.POINTS, failed) if failed else {}
     left = [it for key, it in failed.items() if states.get(key) not in {"FAILED", "IN_PROGRESS"}]
     for it in left if runs else ():
         mark_failed(instance, runs[0], DocFailure(it.doc_id, it.stage, it.error, it.message))
