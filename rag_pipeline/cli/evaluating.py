@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.review import SearchFigures
+    from rag_pipeline.evaluation.sweep import SweepCell
     from rag_pipeline.evaluation.validation import AddressReport
 
 commands = typer.Typer()
@@ -146,11 +148,12 @@ def sweep(
     settings = load_book(docs_dir)
     cells = make_grid(_read_axes(values, settings), crossed=crossed)
     check_sweep(settings, cells, test_set, open_ingestion)
-    result = run_sweep(
-        cells,
-        lambda cell: evaluate_cell(settings, cell, test_set, open_ingestion),
-        on_cell=lambda cell: print(f"evaluating {cell.name}", file=sys.stderr),
-    )
+
+    def evaluate(cell: SweepCell) -> EvaluationReport:
+        print(f"evaluating {cell.name}", file=sys.stderr)
+        return evaluate_cell(settings, cell, test_set, open_ingestion)
+
+    result = run_sweep(cells, evaluate)
     record = {
         "winner": result.winner.name if result.winner else None,
         "rows": [

@@ -19,7 +19,7 @@ from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.metrics import SourcePlace, find_interval, hits_section
+from rag_pipeline.evaluation.metrics import SourcePlace, find_interval, find_spread, hits_section
 from rag_pipeline.evaluation.records import (
     ANSWERS_VERSION,
     AcceptedAnswer,
@@ -199,18 +199,6 @@ def score_latency(results: Sequence[AnswerResult]) -> dict[str, Spread]:
             times.setdefault(result.kind, []).append(result.latency_ms)
     spreads = {name: find_spread(values) for name, values in times.items()}
     return {name: spread for name, spread in spreads.items() if spread is not None}
-
-
-def find_spread(values: Sequence[float]) -> Spread | None:
-    """Compute the mean, median and 95th percentile; return None if there are no values.
-
-    Each of the three is None if it is infinite. Both percentiles are values of the sequence.
-    """
-    if not values:
-        return None
-    found = [np.mean(values), *np.percentile(values, [50, 95], method="inverted_cdf")]
-    mean, p50, p95 = (float(value) if np.isfinite(value) else None for value in found)
-    return Spread(mean, p50, p95, len(values))
 
 
 _CODE_SHARE: Final = 0.5  # with more code than this, a passage is a code block

@@ -14,8 +14,6 @@ from rag_pipeline.core.errors import ConfigurationError, DocumentError, require_
 from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.answers import compare_answers, evaluate_answers, read_resident_mb
 from rag_pipeline.evaluation.gates import (
-    AnswerBounds,
-    GateBounds,
     GateResult,
     check_answers,
     check_conversations,
@@ -153,8 +151,8 @@ def evaluate_book(
     baseline = load_baseline(baseline_path)
     if answers is not None:
         answers = compare_answers(answers, load_accepted_answers(baseline_path))
-    gates = check_gates(report, baseline, GateBounds())
-    gates += check_answers(answers, AnswerBounds()) if answers else ()
+    gates = check_gates(report, baseline)
+    gates += check_answers(answers) if answers else ()
     gates += (check_conversations(conversations),)
     gates = () if paraphrased else gates
     files = write_report(report, folder, gates, answers)

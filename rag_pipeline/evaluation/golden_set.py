@@ -198,34 +198,19 @@ class GoldenSet:
 
 
 @dataclass(frozen=True, slots=True)
-class _QuestionFile:
-    queries: tuple[GoldenQuery, ...]
+class _TestFile:
+    """The content of a file. Each file that comes with the package has one of these lists."""
+
+    queries: tuple[GoldenQuery, ...] = ()
+    cases: tuple[SelectedTextCase, ...] = ()
     definitions: tuple[DefinitionCase, ...] = ()
+    conversations: tuple[Conversation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _SelectedTextFile:
-    cases: tuple[SelectedTextCase, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _DefinitionFile:
-    definitions: tuple[DefinitionCase, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _ConversationFile:
-    conversations: tuple[Conversation, ...]
-
-
-_File = TypeVar("_File", _QuestionFile, _SelectedTextFile, _DefinitionFile, _ConversationFile)
 _FIELDS: Final = {"split"}.union(
     own.name for record in (GoldenQuery, ExpectedSection) for own in fields(record)
 ) - {"half"}
-_QUESTIONS: Final = TypeAdapter(_QuestionFile)
-_SELECTED_TEXT: Final = TypeAdapter(_SelectedTextFile)
-_DEFINITIONS: Final = TypeAdapter(_DefinitionFile)
-_CONVERSATIONS: Final = TypeAdapter(_ConversationFile)
+_TEST_FILE: Final = TypeAdapter(_TestFile)
 
 
 def load_golden_set(
@@ -248,7 +233,7 @@ def load_golden_set(
             question without expected sections has `all_of` or `facts`, or a selected passage
             contains a forbidden term.
     """
-    read = _read(path, _QUESTIONS)
+    read = _read(path, "queries")
     queries, definitions = read.queries, read.definitions
     problems = [] if queries else ["queries is empty; add a question"]
     problems += [
@@ -263,10 +248,10 @@ def load_golden_set(
     ]
     _refuse(path, queries, problems)
     if definitions_path is not None:
-        definitions = _read(definitions_path, _DEFINITIONS).definitions
+        definitions = _read(definitions_path, "definitions").definitions
     if cases_path is None:
         return GoldenSet(path, queries, (), definitions)
-    cases = _read(cases_path, _SELECTED_TEXT).cases
+    cases = _read(cases_path, "cases").cases
     problems = [
         f"query {case.id!r}: must_not_contain: {term!r} occurs in selected_text"
         for case in cases
@@ -288,24 +273,28 @@ def load_conversations(path: Path = CONVERSATIONS_PATH) -> tuple[Conversation, .
         GoldenSetError: The file cannot be read, a field is missing or invalid, or an id is
             repeated.
     """
-    conversations = _read(path, _CONVERSATIONS).conversations
+    conversations = _read(path, "conversations").conversations
     _refuse(path, conversations, [])
     return conversations
 
 
-def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
+def _read(path: Path, wanted: str) -> _TestFile:
+    """Read a file that must have the list `wanted`."""
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
         raise GoldenSetError(path, [problem], "Check the path and its permissions") from error
     try:
-        read = adapter.validate_json(content, strict=True)
+        read = _TEST_FILE.validate_json(content, strict=True)
     except ValidationError as error:
         problems = [_describe(detail, content) for detail in error.errors()]
         raise GoldenSetError(path, problems) from error
+    given = json.loads(content)
+    if wanted not in given:
+        raise GoldenSetError(path, [f"{wanted}: Field required"])
     names: set[str] = set()
-    for record in json.loads(content).get("queries", []):
+    for record in given.get("queries", []):
         names.update(record, *record["expected"])
     for name in sorted(names - _FIELDS):
         nearest = difflib.get_close_matches(name, sorted(_FIELDS), n=1, cutoff=0.75)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from rag_pipeline.core.text.terms import find_token_ends
-from rag_pipeline.evaluation.records import Interval
+from rag_pipeline.evaluation.records import Interval, Spread
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
 from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, ESM
 from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, THEMATIC_BREAK
@@ -20,8 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rag_pipeline.core.models import Heading, ParsedDoc
+    from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
-    from rag_pipeline.evaluation.records import QuestionResult, RetrievedChunk, Scores, Summary
+    from rag_pipeline.evaluation.records import (
+        ExpectedPlace,
+        QuestionResult,
+        RetrievedChunk,
+        Scores,
+        Summary,
+    )
 
 
 # ruff: noqa: PLC0415  # scipy takes a second to import
@@ -68,6 +75,18 @@ def find_interval(values: Sequence[float | bool]) -> Interval | None:
     if not values:
         return None
     return find_intervals(np.array(values, dtype=np.float64)[:, np.newaxis])[0]
+
+
+def find_spread(values: Sequence[float]) -> Spread | None:
+    """Compute the mean, median and 95th percentile; return None if there are no values.
+
+    Each of the three is None if it is infinite. Both percentiles are values of the sequence.
+    """
+    if not values:
+        return None
+    found = [np.mean(values), *np.percentile(values, [50, 95], method="inverted_cdf")]
+    mean, p50, p95 = (float(value) if np.isfinite(value) else None for value in found)
+    return Spread(mean, p50, p95, len(values))
 
 
 def show_interval(interval: Interval | None) -> str:
@@ -144,32 +163,8 @@ DOCUMENT: Final = "document"
 SECTION: Final = "section"
 
 
-class Place(Protocol):
-    """The location of a chunk in the book."""
-
-    @property
-    def doc_path(self) -> str:
-        """Id of the document that contains the chunk: its path below the docs folder."""
-
-    @property
-    def section_heading(self) -> str:
-        """The nearest heading above the chunk, or the document's title if there is none."""
-
-    @property
-    def heading_breadcrumb(self) -> tuple[str, ...]:
-        """Title of the document, then the headings above the chunk, outermost first."""
-
-
-class Section(Protocol):
-    """A section that a question expects to be found."""
-
-    @property
-    def doc_path(self) -> str:
-        """Id of the document that contains the section: its path below the docs folder."""
-
-    @property
-    def section_heading(self) -> str:
-        """The section's heading; the document's title for the text before the first heading."""
+Place: TypeAlias = "RetrievedChunk | SourcePlace | ChunkMetadata"
+"""The location of a chunk in the book: its document, and the title and headings above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +180,7 @@ class SourcePlace:
         return self.heading_breadcrumb[-1]
 
 
-def hits_section(place: Place, expected: Section) -> bool:
+def hits_section(place: Place, expected: ExpectedSection | ExpectedPlace) -> bool:
     """Return True if a chunk belongs to an expected section or to one of its subsections.
 
     If the expected heading is the document's title, only chunks before the first other heading
@@ -240,7 +235,11 @@ def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Rankin
                 for section in sorted(
                     query.expected, key=lambda one: one.section_heading != place.section_heading
                 )
-                if (hits_section(place, section) if level == SECTION else _same_doc(place, section))
+                if (
+                    place.doc_path == section.doc_path
+                    if level == DOCUMENT
+                    else hits_section(place, section)
+                )
             )
         )
         for place in places
@@ -254,10 +253,6 @@ def name_unit(section: ExpectedSection, level: str) -> str:
     The key is the document's path at DOCUMENT level, and `path#heading` at SECTION level.
     """
     return f"{section.doc_path}#{section.section_heading}" if level == SECTION else section.doc_path
-
-
-def _same_doc(place: Place, section: ExpectedSection) -> bool:
-    return place.doc_path == section.doc_path
 
 
 def _group_units(

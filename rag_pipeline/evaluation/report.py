@@ -20,6 +20,7 @@ from rag_pipeline.evaluation.metrics import (
     Ranking,
     TokenMap,
     find_interval,
+    find_spread,
     is_flagged,
     name_unit,
     rank_hits,
@@ -291,9 +292,5 @@ def _measure_latency(runs: Sequence[_Run], cold_ms: float) -> Latency:
     Failed questions count as slowest; leaving them out would make timeouts improve the figures.
     A percentile is None if it falls on a failed question, or if there are no questions.
     """
-    times = [run.latency_ms if run.error is None else np.inf for run in runs]
-    if not times:
-        return Latency(None, None, cold_ms)
-    found = np.percentile(times, [50, 95], method="inverted_cdf")
-    p50_ms, p95_ms = (float(value) if np.isfinite(value) else None for value in found)
-    return Latency(p50_ms, p95_ms, cold_ms)
+    spread = find_spread([run.latency_ms if run.error is None else np.inf for run in runs])
+    return Latency(spread.p50 if spread else None, spread.p95 if spread else None, cold_ms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.adapters.connect import locate_cell_lock
 from rag_pipeline.adapters.local_files import hold_lock
@@ -42,7 +42,7 @@ from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.run import run_ingestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rag_pipeline.core.settings import Settings
@@ -86,14 +86,8 @@ class SweepCell:
         return ", ".join(f"{name}={value}" for name, value in self.overrides) or "present settings"
 
 
-class EvaluateCell(Protocol):
-    """A function that builds and evaluates a collection for one design (sweep cell)."""
-
-    def __call__(self, cell: SweepCell, /) -> EvaluationReport:
-        """Build a collection with the settings of `cell`, and return the evaluation report.
-
-        Errors of building or opening the collection are not caught.
-        """
+EvaluateCell: TypeAlias = "Callable[[SweepCell], EvaluationReport]"
+"""A function that builds and evaluates a collection for one design (sweep cell)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +151,7 @@ def require_tune_half(golden: GoldenSet) -> None:
         )
 
 
-def run_sweep(
-    cells: Sequence[SweepCell],
-    evaluate_cell: EvaluateCell,
-    on_cell: Callable[[SweepCell], None] | None = None,
-) -> SweepResult:
+def run_sweep(cells: Sequence[SweepCell], evaluate_cell: EvaluateCell) -> SweepResult:
     """Evaluate the present settings and each design, and compare them on the tuning half only.
 
     Args:
@@ -169,15 +159,10 @@ def run_sweep(
         evaluate_cell: Function that evaluates a design. It is called for the present settings and
             then for each design. Its golden set must have an answerable question in the tuning
             half.
-        on_cell: Function that is called before each evaluation, to show progress.
     """
-    reports = []
-    for cell in (SweepCell(), *cells):
-        if on_cell is not None:
-            on_cell(cell)
-        reports.append((cell, evaluate_cell(cell)))
-    present = _read_primary(reports[0][1])
-    tests = [_compare(present, _read_primary(report)) for _, report in reports]
+    reports = [(cell, evaluate_cell(cell)) for cell in (SweepCell(), *cells)]
+    present = list(_read_primary(reports[0][1]))
+    tests = [compare_pairs(present, list(_read_primary(report))) for _, report in reports]
     corrected = [1.0, *correct_p_values([test.p_value for test in tests[1:]])]
     rows = tuple(
         SweepRow(cell, _read_measures(report), test, p_value)
@@ -208,17 +193,12 @@ def describe_sweep(result: SweepResult) -> tuple[Block, ...]:
     return Table(("design", *heads, "difference", "p (Holm)"), rows), found
 
 
-def _read_primary(report: EvaluationReport) -> dict[str, float]:
+def _read_primary(report: EvaluationReport) -> Iterator[float]:
+    """Yield the values of the tuning half, in the order of the golden set."""
     level, measure = PRIMARY
-    return {
-        question.query_id: question.scores[level][measure]
-        for question in report.questions
-        if question.half == TUNE_HALF and question.scores
-    }
-
-
-def _compare(present: Mapping[str, float], other: Mapping[str, float]) -> PairedTest:
-    return compare_pairs(list(present.values()), [other[query_id] for query_id in present])
+    for question in report.questions:
+        if question.half == TUNE_HALF and question.scores:
+            yield question.scores[level][measure]
 
 
 def _read_measures(report: EvaluationReport) -> Summary:

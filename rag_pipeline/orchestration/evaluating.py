@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from rag_pipeline.evaluation.gates import (
-    ANSWER_GATES,
-    CONVERSATION_GATES,
-    GATES,
-    REPORT_HALF,
-    GateResult,
-)
+from rag_pipeline.evaluation.gates import ALL_GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.orchestration.dead_runs import begin_run
@@ -43,8 +37,8 @@ ASSET_NAME = "retrieval_evaluation"
     group_name="evaluation",
     kinds={"python"},
     check_specs=[
-        dg.AssetCheckSpec(name, asset=ASSET_NAME, description=text, blocking=True)
-        for name, text in (GATES | ANSWER_GATES | CONVERSATION_GATES).items()
+        dg.AssetCheckSpec(name, asset=ASSET_NAME, description=gate.condition, blocking=True)
+        for name, gate in ALL_GATES.items()
     ],
     description=(
         "The quality of search and answers, measured with the golden set: do its questions find "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.evaluation.gates import ANSWER_GATES, AnswerBounds, check_answers
+from rag_pipeline.evaluation.gates import ANSWER_GATES, check_answers
 from rag_pipeline.evaluation.records import DefinitionScores, Interval, SelectionScores
 from rag_pipeline_tests.evaluation.test_answers import run
 
@@ -43,7 +43,7 @@ MODEL_GATES = {"model_answers", "model_accepts", "sentences_grounded", "sentence
 
 
 def check(report: AnswersReport) -> dict[str, GateResult]:
-    gates = {gate.name: gate for gate in check_answers(report, AnswerBounds())}
+    gates = {gate.name: gate for gate in check_answers(report)}
     assert list(gates) == list(ANSWER_GATES)
     assert all(gate.sentence for gate in gates.values())
     return gates

@@ -13,7 +13,6 @@ from rag_pipeline.evaluation.answers import (
     begins_dangling,
     count_words,
     find_facts,
-    find_spread,
     score_answers,
     score_by,
     score_definitions,
@@ -21,6 +20,7 @@ from rag_pipeline.evaluation.answers import (
     score_passages,
     score_selections,
 )
+from rag_pipeline.evaluation.metrics import find_spread
 from rag_pipeline.evaluation.records import (
     AnswerResult,
     DefinitionAnswer,

@@ -13,7 +13,7 @@ from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.errors import AnswerError, AnswerServiceError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.evaluation.answers import evaluate_answers, read_resident_mb
-from rag_pipeline.evaluation.gates import AnswerBounds, check_answers
+from rag_pipeline.evaluation.gates import check_answers
 from rag_pipeline.evaluation.golden_set import (
     DefinitionCase,
     ExpectedSection,
@@ -245,7 +245,7 @@ MODEL_GATES = ("model_answers", "model_accepts", "sentences_grounded", "sentence
 def test_a_good_model_passes_the_gates_and_a_bad_one_fails(
     model: ScriptedModel, failed: set[str]
 ) -> None:
-    gates = {gate.name: gate for gate in check_answers(run(model), AnswerBounds())}
+    gates = {gate.name: gate for gate in check_answers(run(model))}
     assert {name for name in MODEL_GATES if not gates[name].passed} == failed
 
 
@@ -255,10 +255,10 @@ def test_a_decline_also_counts_if_the_passages_were_only_close() -> None:
         return make_refusal(decline(given.grounding, Voice()), Voice())
 
     report = evaluate_answers(GOLDEN, decline_all, [PAGE], "m")
-    gates = {gate.name: gate for gate in check_answers(report, AnswerBounds())}
+    gates = {gate.name: gate for gate in check_answers(report)}
     assert (gates["model_accepts"].value, gates["model_accepts"].passed) == (0.0, False)
 
 
 def test_without_a_model_the_gates_on_models_are_not_measured() -> None:
-    gates = {gate.name: gate for gate in check_answers(run(), AnswerBounds())}
+    gates = {gate.name: gate for gate in check_answers(run())}
     assert all(gates[name].passed and gates[name].value is None for name in MODEL_GATES)

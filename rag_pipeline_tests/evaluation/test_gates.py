@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import BaselineRefusedError
-from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
+from rag_pipeline.evaluation.gates import GATES, check_gates
 from rag_pipeline.evaluation.pages import to_text
 from rag_pipeline.evaluation.rendering import accept, describe_measures, load_baseline
 from rag_pipeline_tests.evaluation.generated_book import (
@@ -39,7 +39,7 @@ def baseline(tmp_path: Path) -> Baseline:
 
 
 def find_failed(report: EvaluationReport, baseline: Baseline | None = None) -> set[str]:
-    gates = check_gates(report, baseline, GateBounds())
+    gates = check_gates(report, baseline)
     assert [gate.name for gate in gates] == list(GATES)
     assert all(gate.sentence for gate in gates)
     return {gate.name for gate in gates if not gate.passed}
@@ -118,11 +118,7 @@ def test_a_loss_gate_reports_too_few_and_missing_questions(
 ) -> None:
     golden = replace(GOLDEN, queries=GOLDEN.queries[:5])
     report = evaluate_generated_book(ReversedRetriever(), golden=golden)
-    losses = {
-        gate.name: gate
-        for gate in check_gates(report, baseline, GateBounds())
-        if gate.name in LOSS_GATES
-    }
+    losses = {gate.name: gate for gate in check_gates(report, baseline) if gate.name in LOSS_GATES}
     assert len(losses) == 2
     for gate in losses.values():
         assert gate.verdict == "not measured"
@@ -141,9 +137,7 @@ def test_a_set_of_only_answerable_questions_passes_with_unmeasured_gates() -> No
     golden = replace(GOLDEN, queries=tuple(one for one in GOLDEN.queries if one.expected))
     report = evaluate_generated_book(KnowingRetriever(), golden=golden)
     assert find_failed(report) == set()
-    unmeasured = {
-        gate.name for gate in check_gates(report, None, GateBounds()) if gate.value is None
-    }
+    unmeasured = {gate.name for gate in check_gates(report, None) if gate.value is None}
     assert unmeasured == {
         "refusal_recall",
         "refusal_precision",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import EvaluationFileError
-from rag_pipeline.evaluation.gates import GateBounds, check_gates
+from rag_pipeline.evaluation.gates import check_gates
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
 from rag_pipeline.evaluation.pages import to_markdown, to_text
 from rag_pipeline.evaluation.rendering import (
@@ -216,7 +216,7 @@ def _write(path: Path, text: str) -> Path:
 
 
 def test_the_page_is_self_contained_and_shows_the_gates(report: EvaluationReport) -> None:
-    gates = check_gates(report, None, GateBounds())
+    gates = check_gates(report, None)
     reader = assert_self_contained(render_html(report, [report], gates))
     assert all(gate.name in reader.text for gate in gates)
     assert "not measured no_loss_document_success_at_5" in reader.text
@@ -271,7 +271,7 @@ def test_the_page_escapes_all_text_from_outside(report: EvaluationReport) -> Non
             report.fingerprint, model=HOSTILE, commit=HOSTILE, settings={HOSTILE: HOSTILE}
         ),
     )
-    gates = [replace(check_gates(report, None, GateBounds())[0], name=HOSTILE, sentence=HOSTILE)]
+    gates = [replace(check_gates(report, None)[0], name=HOSTILE, sentence=HOSTILE)]
     html = render_html(hostile, [hostile], gates)
     reader = read_page(html)
     assert reader.tags.isdisjoint({"script", "img"})
@@ -309,7 +309,7 @@ def test_the_text_shows_both_halves_with_intervals(report: EvaluationReport) -> 
 
 
 def test_the_verdict_comes_first_and_the_failed_gates_next(report: EvaluationReport) -> None:
-    gates = check_gates(report, None, GateBounds())
+    gates = check_gates(report, None)
     lines = render_verdict(report, gates).splitlines()
     assert lines[0] == f"PASSED: none of the {len(gates)} gates failed."
     assert any(line.startswith("pass success_at_5: ") for line in lines)

@@ -14,11 +14,7 @@ import pytest
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.gates import (
-    ANSWER_GATES,
-    CONVERSATION_GATES,
-    GATES,
-    AnswerBounds,
-    GateBounds,
+    ALL_GATES,
     check_answers,
     check_conversations,
     check_gates,
@@ -43,14 +39,13 @@ if TYPE_CHECKING:
     from rag_pipeline_tests.end_to_end.command import Command
 
 ASSET = dg.AssetKey("retrieval_evaluation")
-ALL_GATES = GATES | ANSWER_GATES | CONVERSATION_GATES
 
 
 def run_job(retriever: KnowingRetriever, folder: Path, leaks: int = 0) -> dg.ExecuteInProcessResult:
     """Run the evaluation job with an evaluation of the test corpus by the given retriever."""
     report, answers = evaluate_generated_book(retriever), make_good_answers()
     answers = replace(answers, selected_text=replace(answers.selected_text, leak_count=leaks))
-    gates = check_gates(report, None, GateBounds()) + check_answers(answers, AnswerBounds())
+    gates = check_gates(report, None) + check_answers(answers)
     gates += (check_conversations(()),)
     files = write_report(report, folder, gates, answers)
     evaluation = BookEvaluation(report, gates, files, answers)

@@ -10,7 +10,7 @@ import bisect
 import html
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
@@ -55,15 +55,6 @@ _BLOCK_TAG: Final = re.compile(
     re.IGNORECASE,
 )
 _BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+(?=\n)")
-
-
-class StartEdits(Protocol):
-    """A factory for the edits of one block, such as the class `BlockEdits` itself."""
-
-    def __call__(
-        self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool
-    ) -> BlockEdits:
-        """Return new, empty edits. The parameters have the same meaning as in `BlockEdits`."""
 
 
 class BlockEdits:
@@ -376,6 +367,9 @@ class BlockEdits:
 ResolveLink: TypeAlias = Callable[[str, bool], str | None]
 """A function that turns the target of a link or image (then its second argument is True) into an
 address for readers; None if readers cannot open the target."""
+
+StartEdits: TypeAlias = "Callable[..., BlockEdits]"
+"""Creates the edits of one block; it has the parameters of `BlockEdits`, which is one."""
 
 _SUMMARY: Final = re.compile(r"</?summary\b")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urljoin
 
@@ -19,12 +20,11 @@ from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rag_pipeline.core.models import Block, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.edits import ResolveLink
-    from rag_pipeline.ingestion.markdown.tags import Scanner
     from rag_pipeline.ingestion.pages.built_site import BuiltSite, SitePage
 
 
@@ -148,10 +148,7 @@ def render_page(
     """
     source = normalize_source(read_file(doc_path, file, root))
     front_matter = read_front_matter(doc_path, source)
-
-    def start_edits(scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> PageEdits:
-        return PageEdits(scanner, references, mdx=mdx, resolve=resolve)
-
+    start_edits = partial(PageEdits, resolve=resolve)
     mdx = is_mdx(doc_path, front_matter, site)
     content = read_content(source, front_matter.end, {}, mdx=mdx, start_edits=start_edits)
     blocks, headings = content.blocks, content.headings
