@@ -15,7 +15,10 @@ from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
+    find_numbered_part,
+    find_part_pages,
     ground_book_question,
+    list_pages,
     names_book,
 )
 from rag_pipeline.answering.reading.languages import find_foreign_terms
@@ -37,6 +40,7 @@ from rag_pipeline.answering.refusals import refuse
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
+from rag_pipeline.retrieval.filters import MAX_FILTER_VALUES, QueryFilters
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
@@ -267,7 +271,7 @@ def search_plan(
     cutoff = max(plan.query.min_relative_score, RELEVANT_FROM)
     query = replace(plan.query, question=plan.question, top_k=top_k, min_relative_score=cutoff)
     wanted = _ask(query, searched)
-    result = _search(wanted, searcher)
+    result = _search_part(wanted, searcher) or _search(wanted, searcher)
     if wanted.question != plan.question:
         result = replace(result, search_question=result.search_question or wanted.question)
     if even_if_unrelated and result.verdict is SelectionVerdict.UNRELATED:
@@ -318,6 +322,19 @@ def _search(query: Query, searcher: Searcher) -> RetrievalResult:
         return result
     found = searcher.retrieve(replace(query, question=terms))
     return replace(found, query=query, search_question=terms)
+
+
+def _search_part(query: Query, searcher: Searcher) -> RetrievalResult | None:
+    """Return the passages of the pages of a numbered part that a question names, or None."""
+    part = "" if query.filters else find_numbered_part(query.question)
+    if not part or query.mode == Mode.SELECTED_TEXT_ONLY:
+        return None
+    pages = searcher.read_index(lambda opened: find_part_pages(part, list_pages(opened)))
+    if not pages:
+        return None
+    paths = [page.doc_path for page in pages[:MAX_FILTER_VALUES]]
+    titled = replace(query, question=pages[0].title, filters=QueryFilters(doc_paths=paths))
+    return replace(searcher.retrieve(titled), query=query, search_question=None)
 
 
 def _find_nearest(result: RetrievalResult) -> float:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.answering.reading.questions import NUMBERED_PART, read_question
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
@@ -132,6 +133,7 @@ _NAMES_BOOK: Final = re.compile(
 )
 _NAMED_PATTERN: Final = _compile(_ABOUT)
 _POINTING_PATTERN: Final = _compile(_POINTING)
+_PART: Final = re.compile(NUMBERED_PART, re.IGNORECASE)
 _AUTHOR_HEADING: Final = re.compile(
     r"\b(?:authors?|contributors|acknowledg\w+|instructors?|maintainers?|about us"
     r"|autor(?:en|es)?|auteurs?|impressum)\b|^(?:(?:the|our|core)\s+)*(?:credits|team)$",
@@ -161,6 +163,42 @@ def names_book(question: str) -> bool:
     return _NAMES_BOOK.search(question) is not None
 
 
+def list_pages(opened: OpenIndex) -> list[ContentsPage]:
+    """Return the pages that readers see by default, in the order of the book."""
+    return [
+        page
+        for page in opened.read_outline().pages
+        if page.edition.is_latest and page.edition.is_default_locale
+    ]
+
+
+def find_numbered_part(question: str) -> str:
+    """Return the numbered part that a question asks about, such as `chapter 3.2`, otherwise ""."""
+    subject = read_question(question).subject
+    return subject if _PART.fullmatch(subject) else ""
+
+
+def find_part_pages(part: str, pages: Sequence[ContentsPage]) -> list[ContentsPage]:
+    """Return the pages of a numbered part; empty if the book has no such part.
+
+    These are the pages with the name of the part in their titles, otherwise those whose titles
+    begin with its number, otherwise those with such a section, and otherwise the first page of the
+    folder that is named after the part.
+    """
+    unit, number = part.split()
+    unit, number = re.escape(unit), re.escape(number)
+    headed = re.compile(
+        rf"(?:^|\W\s*){unit}\s+{number}(?=\s*[:.)\u2013\u2014|-]\D|\s*$)|^{number}(?!\.?\d)(?=\W)",
+        re.IGNORECASE,
+    )
+    folder = re.compile(rf"(?:{unit}[-_. ]?)?0*{number}(?![.\d])", re.IGNORECASE)
+    return (
+        [page for page in pages if headed.search(page.title)]
+        or [page for page in pages if any(headed.search(one.heading) for one in page.sections)]
+        or [page for page in pages if folder.match(page.chapter) or folder.match(page.module)][:1]
+    )
+
+
 def ground_book_question(
     query: Query, kind: str, voice: Voice, opened: OpenIndex
 ) -> GroundedResponse:
@@ -176,11 +214,7 @@ def ground_book_question(
         voice: The language of the answer.
         opened: The collection of the book.
     """
-    pages = [
-        page
-        for page in opened.read_outline().pages
-        if page.edition.is_latest and page.edition.is_default_locale
-    ]
+    pages = list_pages(opened)
     places: list[Citation] = []
     introduction = ""
     if kind == "book_size":

@@ -170,6 +170,11 @@ _WANTS_LIST: Final = (
 _WANTS_NUMBER: Final = re.compile(
     r"(?:about\s+)?how\s+many\s+(?P<subject>[^\W_][\w-]*)", re.IGNORECASE
 )
+NUMBERED_PART: Final = (
+    r"(?:module|chapter|part|unit|lesson|lecture|section|kapitel)\s+\d+(?:\.\d+)*"
+)
+"""Pattern of the name of a part of a book with its number, such as `chapter 3.2`."""
+
 _MEANING: Final = (
     re.compile(
         r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
@@ -201,9 +206,15 @@ _MEANING: Final = (
         r"|summari[sz]e)\s+(?P<subject>.+)",
         re.IGNORECASE,
     ),
+    re.compile(r"what(?:'s|\s+is)\s+(?P<subject>.+?)\s+(?:all\s+)?about", re.IGNORECASE),
+    re.compile(
+        r"what\s+(?:do|will|can)\s+(?:i|we|you)\s+learn\s+in\s+(?P<subject>.+)", re.IGNORECASE
+    ),
     re.compile(r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)", re.IGNORECASE),
     re.compile(r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)", re.IGNORECASE),
-    re.compile(rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+)"),
+    re.compile(
+        rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+|{NUMBERED_PART})", re.IGNORECASE
+    ),
 )
 """Phrasings that ask for the meaning of a term; the first that fits the whole question counts."""
 

@@ -11,10 +11,13 @@ from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
     find_book_question,
+    find_numbered_part,
+    find_part_pages,
     names_book,
 )
 from rag_pipeline.answering.voice import LANGUAGES, Voice
-from rag_pipeline.retrieval import Mode, Query, open_retriever
+from rag_pipeline.retrieval import Mode, Query, QueryFilters, open_retriever
+from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -142,6 +145,85 @@ def test_a_question_about_a_selection_is_not_about_the_book(book: Retriever) -> 
 )
 def test_a_question_may_name_the_book(question: str, *, named: bool) -> None:
     assert names_book(question) is named
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("what is module 2 about", "module 2"),
+        ("What does chapter 3.2 cover?", "chapter 3.2"),
+        ("summary of Part 4", "Part 4"),
+        ("what will I learn in lesson 7?", "lesson 7"),
+        ("chapter 1", "chapter 1"),
+        ("what is a module", ""),
+        ("how long does module 2 take", ""),
+    ],
+)
+def test_a_question_about_a_numbered_part_names_it(question: str, part: str) -> None:
+    assert find_numbered_part(question) == part
+
+
+def make_page(title: str, path: str = "a/b.md", *headings: str) -> ContentsPage:
+    """Return a page whose module and chapter are the folders of its path."""
+    sections = tuple(ContentsSection(heading, "", 2) for heading in headings)
+    module, chapter, *_ = [*path.split("/")[:-1], "", ""]
+    return ContentsPage(title, "", path, module, chapter, sections)
+
+
+@pytest.mark.parametrize(
+    ("part", "pages", "found"),
+    [
+        ("module 1", ["Module 1 Assessment", "Module 1: Ovens", "Module 10: Pans"], [1]),
+        ("part 2", ["Basics, Part 2: Dough", "Basics, Part 3", "Bread, Part 2: Rye"], [0, 2]),
+        ("Chapter 3.2", ["Chapter 3: Pots", "3.2 Pans", "3.20 Lids", "13.2 Spoons"], [1]),
+        ("chapter 3", ["Chapter 3.2: Pots", "3.1 Pans", "3. Lids"], [2]),
+        ("unit 5", ["Unit 4", "Units"], []),
+    ],
+)
+def test_a_numbered_part_is_found_by_the_titles_of_its_pages(
+    part: str, pages: list[str], found: list[int]
+) -> None:
+    made = [make_page(title) for title in pages]
+    assert find_part_pages(part, made) == [made[at] for at in found]
+
+
+def test_a_numbered_part_without_a_title_is_a_section_or_the_beginning_of_a_folder() -> None:
+    pages = [
+        make_page("Ovens", "module-1/index.md"),
+        make_page("Gas", "module-1/02-gas/gas.md"),
+        make_page("Pans", "pans.md", "Section 4: Iron"),
+        make_page("More gas", "module-1/02-gas/more.md"),
+    ]
+    named = [find_part_pages(part, pages) for part in ("module 1", "chapter 2", "section 4")]
+    assert named == [pages[:1], pages[1:2], pages[2:3]]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    """A retriever over three numbered chapters, of which the first names the second often."""
+    settings = make_settings(tmp_path_factory.mktemp("course"), store_idle_s=30.0)
+    texts = {
+        "one.md": "# Chapter 1: Pots\n\nChapter 2 covers more. What does chapter 2 cover? Lids.",
+        "two.md": "# Chapter 2: Lids\n\nA lid keeps the steam in the pot and the bread moist.",
+        "three.md": "# Chapter 3: Pans\n\nA pan is flat and wide, so that water leaves quickly.",
+    }
+    build_collection(settings, make_points(texts))
+    with open_retriever(settings) as opened:
+        yield opened
+
+
+def test_what_a_chapter_covers_is_answered_from_its_page(course: Retriever) -> None:
+    asked = Query("what does chapter 2 cover")
+    given = Assistant(course).answer(asked)
+    assert given.grounding.level is Level.ANSWERED
+    assert {passage.doc_path for passage in given.passages} == {"two.md"}
+    assert "search_changed" not in {notice.code for notice in given.notices}
+
+
+def test_filters_of_the_reader_count_before_the_number_of_a_chapter(course: Retriever) -> None:
+    asked = Query("what is chapter 2 about", filters=QueryFilters(doc_paths=["three.md"]))
+    given = Assistant(course).answer(asked)
+    assert {passage.doc_path for passage in given.passages} <= {"three.md"}
 
 
 RULES = """# Rules
