@@ -438,6 +438,7 @@ _LEVELS: Final = {level.value: level.words for level in Level}
 _REASONS: Final = {
     "not_covered": "the book does not cover it",
     "uncertain": "only the closest passages were shown",
+    "no_words": "the book has no word of the question",
     "no_passages": "no passage matched the filters",
     "model_declined": "the model found no answer in the passages",
     "unrelated_to_selection": "the selection does not answer it",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rag_pipeline.core.errors import QueryError, SectionMissingError
+from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
@@ -55,6 +56,7 @@ class SectionText:
         chapter: May be empty.
         version: The version as the site names it; empty for the latest version.
         locale: The language; empty for the default language.
+        content_type: Kind of the content, such as prose, code or quiz.
     """
 
     title: str
@@ -66,6 +68,7 @@ class SectionText:
     chapter: str
     version: str = ""
     locale: str = ""
+    content_type: str = ContentType.PROSE.value
 
 
 def read_contents(
@@ -282,4 +285,5 @@ def _join_section(
         chapter=page.chapter,
         version=version,
         locale=locale,
+        content_type=first.content_type,
     )

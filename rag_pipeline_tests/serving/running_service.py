@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from rag_pipeline.answering.assistant import Assistant
+from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.serving.app import create_app
@@ -85,7 +86,8 @@ def run_service(
         retriever.protection.limits,
         observe=metrics.observe_operation,
     )
-    assistant = Assistant(retriever.protected_by(observed), chat_model)
+    voice = read_voice(settings)
+    assistant = Assistant(retriever.protected_by(observed), chat_model, voice=voice)
     app = create_app(settings, assistant, log=log, site_dir=site_dir, metrics=metrics)
     with assistant, run_app(app) as url:
         yield url

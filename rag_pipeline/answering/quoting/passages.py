@@ -11,16 +11,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.core.models import ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms
+from rag_pipeline.retrieval.models import Citation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.answering.models import Source
     from rag_pipeline.core.models import TextBlock
+    from rag_pipeline.retrieval.contents import SectionText
 
 LONG_LIST_WORDS: Final = 150
 """Size from which the items of a list are parts of their own."""
@@ -151,6 +153,13 @@ def hide_solutions(source: Source) -> Source:
     )
     text += source.text[end:].rstrip()
     return replace(source, text=text, blocks=tuple(kept), figures=figures)
+
+
+def hide_section_solutions(section: SectionText) -> SectionText:
+    """Return the text of a section without the solutions of a quiz. See `hide_solutions`."""
+    place = Citation(section.title, section.section, section.url, section.module, section.chapter)
+    source = Source(1, "", section.text, place, content_type=section.content_type)
+    return replace(section, text=hide_solutions(source).text)
 
 
 def _move_blocks(blocks: Sequence[TextBlock], start: int, end: int, by: int) -> list[TextBlock]:

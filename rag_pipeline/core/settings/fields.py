@@ -315,7 +315,7 @@ class LibrarySettings(StoreSettings):
         False,  # noqa: FBT003  # the default value
         "Tell the solutions on pages of the type `quiz`. If false, an answer contains the question "
         "of a quiz with its section, and neither a model nor a reader gets the text below a label "
-        "such as `Answer`. Searches and sections are not changed.",
+        "such as `Answer`. Searches, and sections that agents read, are not changed.",
     )
 
     chunk_min_tokens: int = rules.CHUNKING.setting(

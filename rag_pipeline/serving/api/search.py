@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi import Query as QueryParameter
 
+from rag_pipeline.answering.quoting.passages import hide_section_solutions
 from rag_pipeline.core.protocols import Rating
 from rag_pipeline.retrieval import (
     count_filter_values,
@@ -104,9 +105,11 @@ async def list_contents(
     response_model=None,
 )
 async def show_section(service: _Shared, url: _Address) -> Response:
-    """Return the text of the section or page with a URL."""
+    """Return the text of the section or page with a URL, without hidden solutions of a quiz."""
     assistant = service.assistant
     section = await assistant.arun(lambda: read_section(assistant.retriever, url))
+    if not assistant.voice.tells_solutions:
+        section = hide_section_solutions(section)
     return AsciiJsonResponse(asdict(section))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TAGGED: Final = re.compile(r"<([A-Za-z][\w-]*)>(.*?)</\1>", re.DOTALL)
 _SPEAKER: Final = re.compile(
-    r"^[ \t>*#-]*(?P<role>user|human|assistant|ai|bot|model|system)\b[*_ ]*:[*_]*[ \t]*",
+    r"^[ \t|>*#-]*(?P<role>user|human|assistant|ai|bot|model|response|system)\b[*_ ]*:[*_]*[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _READER_ROLES: Final = ("user", "human")
@@ -177,6 +177,6 @@ def _fill(form: JsonValue, title: str, name: str = "") -> JsonValue:
 
 def _shorten(question: str) -> str:
     """Return the first words of a question, as the title of a conversation."""
-    words = re.sub(r"[*_`#>\[\]]+", " ", question).split()
+    words = re.sub(r"[*_`#>\[\]\"]+", " ", question).split()
     title = " ".join(words[:_MAX_TITLE_WORDS])
     return title[:_MAX_TITLE_CHARS].rstrip(" ,;:.?!")

@@ -144,8 +144,8 @@ class TextbookAnswer(BaseModel):
 def cut_text(text: str, max_chars: int, max_tokens: int = MAX_RESULT_TOKENS) -> str:
     """Return the longest beginning of a Markdown text within limits that ends between blocks.
 
-    If its first block is longer than the limits, the text ends between lines or, in a very long
-    line, anywhere. A fenced code block is not cut unless it is the first block.
+    It does not end with a heading. If the first block after the headings is longer than the limits,
+    the text ends between lines or words. A fenced code block is not cut unless it is that block.
 
     Args:
         text: Markdown text.
@@ -159,11 +159,9 @@ def cut_text(text: str, max_chars: int, max_tokens: int = MAX_RESULT_TOKENS) -> 
         limit = max(1, int(limit * max_tokens / tokens * 0.95))
     if limit == len(text):
         return text
-    blocks = [end for end in _find_block_ends(text, limit) if end > 0]
-    if blocks:
-        return text[: blocks[-1]]
-    line = text.rfind("\n", 0, limit) + 1
-    return text[: line or limit]
+    start, ends = _find_blocks(text, limit)
+    line, word = (text.rfind(mark, start, limit) + 1 for mark in "\n ")
+    return text[: ends[-1] if ends else line or word or limit]
 
 
 def count_json_tokens(text: str) -> int:
@@ -171,17 +169,24 @@ def count_json_tokens(text: str) -> int:
     return count_tokens(json.dumps(text, ensure_ascii=False))
 
 
-def _find_block_ends(text: str, limit: int) -> list[int]:
-    """Return the offsets after blank lines outside code fences, up to the limit, in order."""
+def _find_blocks(text: str, limit: int) -> tuple[int, list[int]]:
+    """Return where the first block below the headings starts, and where blocks up to the limit end.
+
+    A block ends after its blank lines. Headings belong to the blocks below them.
+    """
     ends: list[int] = []
-    at, fence = 0, ""
+    at, fence, has_text, start = 0, "", False, limit
     for line in text[:limit].splitlines(keepends=True):
-        at += len(line)
         stripped = line.strip()
         if fence:
             fence = "" if stripped.startswith(fence) and not stripped.strip(fence[0]) else fence
         elif stripped.startswith(("```", "~~~")):
             fence = stripped[: len(stripped) - len(stripped.lstrip(stripped[0]))]
-        elif not stripped:
-            ends.append(at)
-    return ends
+        elif stripped:
+            has_text = not stripped.startswith("#")
+        elif has_text:
+            ends.append(at + len(line))
+        has_text = has_text or bool(fence)
+        start = min(start, at) if has_text else start
+        at += len(line)
+    return start, ends

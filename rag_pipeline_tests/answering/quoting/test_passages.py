@@ -9,9 +9,15 @@ from hypothesis import given
 
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.quoting import passages
-from rag_pipeline.answering.quoting.passages import LONG_LIST_WORDS, find_parts, hide_solutions
+from rag_pipeline.answering.quoting.passages import (
+    LONG_LIST_WORDS,
+    find_parts,
+    hide_section_solutions,
+    hide_solutions,
+)
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.core.models import Figure
+from rag_pipeline.retrieval.contents import SectionText
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.growth import assert_linear
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
@@ -185,6 +191,13 @@ def test_the_solutions_of_a_quiz_are_hidden_and_its_questions_stay(text: str) ->
     assert known == [
         (block.kind, hidden.text[block.start : block.end]) for block in find_blocks(hidden.text)
     ]
+
+
+def test_the_text_of_a_section_of_a_quiz_has_no_solutions() -> None:
+    section = SectionText("t", "s", "", "quiz.md", QUIZ, "m", "c")
+    assert hide_section_solutions(section) == section
+    hidden = hide_section_solutions(replace(section, content_type="quiz"))
+    assert hidden.text == hide_solutions(replace(make_source(QUIZ), content_type="quiz")).text
 
 
 def test_figures_of_hidden_solutions_are_hidden_too() -> None:

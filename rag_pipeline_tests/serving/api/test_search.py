@@ -12,6 +12,7 @@ import pytest
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QuestionLogError
 from rag_pipeline.serving.log_writer import LogWriter
+from rag_pipeline_tests.retrieval.indexed_book import build_collection, make_points, make_settings
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:
@@ -147,6 +148,19 @@ def test_the_contents_lead_to_the_text_of_sections(client: httpx.Client) -> None
 )
 def test_an_unknown_section_is_a_problem(client: httpx.Client, url: str) -> None:
     assert read_code(client.get("/v1/sections", params={"url": url}), 404) == "SECTION_MISSING"
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_section_of_a_quiz_has_its_solution_only_if_it_may_be_told(
+    tmp_path: Path, *, tells: bool
+) -> None:
+    settings = make_settings(tmp_path, assistant_tells_solutions=tells)
+    quiz = "# Quiz: Balance\n\n## Falling\n\nWhy does it fall?\n\nAnswer\n\nIt leans too far.\n"
+    build_collection(settings, make_points({"quiz.md": quiz}))
+    with run_service(settings) as url:
+        section = httpx.get(f"{url}/v1/sections", params={"url": "/book/docs/quiz#falling"}).json()
+    assert "Why does it fall?" in section["text"]
+    assert ("It leans too far." in section["text"]) == tells
 
 
 def test_sections_need_an_address(client: httpx.Client) -> None:

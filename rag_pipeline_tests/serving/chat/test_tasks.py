@@ -67,6 +67,8 @@ def test_a_title_without_json_is_plain_text() -> None:
     message = "Provide a concise title.\n\nConversation:\nUser: What is slip?\nAI: It is motion."
     assert ask(message) == "What is slip"
     assert answer_task(message, None, is_streamed=True) is None
+    marked = 'Write a title.\n\n||>User:\n"What is slip?"\n||>Response:\n"It is motion."'
+    assert ask(marked) == "What is slip"
 
 
 def test_a_custom_task_without_a_conversation_is_known_by_its_sections() -> None:

@@ -24,6 +24,7 @@ from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.outline import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.mcp.mounting import mount_mcp
+from rag_pipeline.serving.mcp.results import cut_text
 from rag_pipeline.serving.mcp.server import build_mcp_server, describe_coverage
 from rag_pipeline.serving.protection.requests import protect
 from rag_pipeline_tests.retrieval.indexed_book import (
@@ -291,6 +292,20 @@ def test_excerpts_are_short_and_filters_apply(assistant: Assistant) -> None:
     for passage in found["passages"]:
         assert passage["module"] == "module-2"
         assert len(passage["excerpt"]) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# A\n\nOne two three four.", "# A\n\nOne two "),
+        ("# A\n\n## B\n\n- One\n- Two three\n", "# A\n\n## B\n\n- One\n"),
+        ("# A\n\nOne.\n\n## B\n\nTwo three.", "# A\n\nOne.\n\n"),
+        ("One.\n\n```\n# two\n\nthree\n```\n", "One.\n\n"),
+        ("# Aaaaaaaaaaaaaaaaaaaaaa\n\nOne.", "# Aaaaaaaaaaaaaaaa"),
+    ],
+)
+def test_a_shortened_text_is_more_than_headings(text: str, expected: str) -> None:
+    assert cut_text(text, 18) == expected
 
 
 def test_a_search_with_long_titles_stays_within_the_limit(
