@@ -85,6 +85,9 @@ test('a chip names the size of the selection and can be removed', async () => {
   await drag(page, find(page, 'Static balance is the special case'));
   await findControl(page).click();
   await panel.waitForText(/From your selection \(\d+ words\)/);
+  await drag(page, page.locator('article pre').first().locator('.token-line').nth(6));
+  await findControl(page).click();
+  await panel.waitForText('From your selection (code)');
   await panel.root.getByRole('button', {name: /remove/i}).click();
   await panel.ask('What is the zero moment point?');
   expect(sent[0]).toMatchObject({mode: 'normal'});

@@ -229,6 +229,11 @@ const ROWS: Record<string, [string, string, string]> = {
     'Podrás preguntar de nuevo en {seconds} segundos.',
     'Vous pourrez poser une autre question dans {seconds} secondes.',
   ],
+  'compose.fromSelectionCode': [
+    'Aus deiner Auswahl (Code)',
+    'De tu selección (código)',
+    'Dans votre sélection (code)',
+  ],
   'compose.fromSelectionFormula': [
     'Aus deiner Auswahl (Formel)',
     'De tu selección (fórmula)',

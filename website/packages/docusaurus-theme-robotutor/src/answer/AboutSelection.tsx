@@ -57,11 +57,10 @@ export function AboutSelection(): ReactNode {
   );
 }
 
-/** Returns the text after a selection, or before it if it is at the end; all if it is not there. */
+/** Returns the text after a selection, or before it if it is at the end; all if it is not in it. */
 export function readAround(text: string, selected: string): string {
   const at = text.indexOf(selected.trim());
-  const after = at < 0 ? '' : text.slice(at + selected.trim().length).trim();
-  return after || (at < 0 ? text : text.slice(0, at).trim()) || text;
+  return at < 0 ? text : text.slice(at + selected.trim().length).trim() || text.slice(0, at).trim();
 }
 
 interface ExcerptProps {
@@ -78,11 +77,13 @@ function Excerpt({section, known = ''}: ExcerptProps): ReactNode {
     <div className={styles.source}>
       <div className={styles.caption}>
         <PlaceLink place={section} />
-        {excerpt !== text && <Toggle isFold open={open} onToggle={setOpen} />}
+        {excerpt && excerpt !== text && <Toggle isFold open={open} onToggle={setOpen} />}
       </div>
-      <div className={styles.excerpt}>
-        <AnswerText text={open ? text : excerpt} />
-      </div>
+      {excerpt && (
+        <div className={styles.excerpt}>
+          <AnswerText text={open ? text : excerpt} />
+        </div>
+      )}
     </div>
   );
 }

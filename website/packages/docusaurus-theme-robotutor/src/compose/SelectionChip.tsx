@@ -15,7 +15,7 @@ export function SelectionChip(props: {selection: Selection; onRemove: () => void
   return (
     <div className={styles.chip}>
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>{sayFromSelection(selection.words)}</summary>
+        <summary>{sayFromSelection(selection)}</summary>
         {open && (
           // It scrolls, so the keyboard must reach it.
           <div className={styles.selected} tabIndex={0} role="group" aria-label={saySelectedText()}>

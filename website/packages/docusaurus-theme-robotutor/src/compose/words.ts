@@ -2,6 +2,7 @@
 
 import {translate} from '@docusaurus/Translate';
 import {nameSource} from '../about';
+import type {Selection} from '../conversation/model';
 
 /** Returns the name of the field for screen readers. */
 export const sayFieldName = (): string =>
@@ -66,8 +67,14 @@ export function sayWait(seconds: number): string {
   );
 }
 
-/** Says that the question is about selected text, with its number of words; 0 means a formula. */
-export function sayFromSelection(words: number): string {
+/** Says that the question is about selected text, with its number of words, or its kind. */
+export function sayFromSelection({text, words}: Selection): string {
+  if (words === 0 && text.includes('```')) {
+    return translate({
+      id: 'theme.robotutor.compose.fromSelectionCode',
+      message: 'From your selection (code)',
+    });
+  }
   if (words === 0) {
     return translate({
       id: 'theme.robotutor.compose.fromSelectionFormula',

@@ -16,7 +16,7 @@ import type {ProblemWords} from '../service/words';
 export interface Selection {
   /** Markdown: formulas as TeX between `$`, code between fences, tables as rows. */
   text: string;
-  /** The number of words, for display; 0 if only formulas are selected. */
+  /** The number of words, for display; 0 if only formulas and blocks of code are selected. */
   words: number;
   /** The path of the page with the anchor of the nearest heading above the selection. */
   url: string;

@@ -75,12 +75,19 @@ export function suggestQuestions(
   return [...new Set(headings)].slice(0, MAX_SUGGESTIONS).map((heading) => makeQuestion(heading, words.suggestion));
 }
 
-/** Returns questions about the sections after and before the one with an anchor, nearest first. */
+/**
+ * Returns questions about the sections after and before the one with an anchor, nearest first.
+ *
+ * Sections of a higher level come last: below them, a group of others may begin.
+ */
 export function suggestNeighbors({sections}: Page, anchor: string): string[] {
   const place = sections.findIndex(({url}) => decode(url.split('#')[1] ?? '') === anchor);
   const near = [...sections.slice(place + 1), ...sections.slice(0, Math.max(0, place)).reverse()];
-  const headings = near.map(({heading}) => dropNumber(heading)).filter(isSubject);
-  const own = dropNumber(sections[place]?.heading ?? '');
+  const {heading: cited = '', level: lowest = 0} = sections[place] ?? {};
+  const isAbove = ({level}: Heading): number => Number(level < lowest);
+  const sorted = near.sort((one, other) => isAbove(one) - isAbove(other));
+  const headings = sorted.map(({heading}) => dropNumber(heading)).filter(isSubject);
+  const own = dropNumber(cited);
   return [...new Set(headings)]
     .filter((heading) => heading !== own)
     .map((heading) => makeQuestion(heading, words.bookSuggestion));

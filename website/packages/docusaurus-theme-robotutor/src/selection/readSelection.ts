@@ -53,11 +53,12 @@ const readHeading = (heading: Element): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
+const CODE = /^ *(`{3,}).*\n[^]*?^ *\1 *$/gm;
 const FORMULA = /\$\$[^$]+\$\$|\$[^$\n]+\$/g;
 
-/** Returns the number of words of Markdown; 0 for formulas alone. Beside text, each counts as one. */
+/** Returns the number of words of Markdown; 0 without text beside code and formulas. */
 function countWords(markdown: string): number {
-  if (!markdown.replace(FORMULA, '').trim()) return 0;
+  if (!markdown.replace(CODE, '').replace(FORMULA, '').trim()) return 0;
   const text = markdown.replace(/^ *`{3,}.*$/gm, '').replace(FORMULA, ' x ');
   if (!('Segmenter' in Intl)) {
     return Math.max(1, text.split(/\s+/).filter(Boolean).length); // older versions of Firefox

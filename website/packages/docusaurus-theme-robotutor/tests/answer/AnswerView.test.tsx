@@ -246,6 +246,14 @@ describe('an answer about selected text that no model wrote', () => {
     expect(onOffer).toHaveBeenCalledWith(turn, 'whole_book');
   });
 
+  it('only names a section that is no more than the selection', async () => {
+    serve();
+    const page = await show(ask('Around.'));
+    await vi.waitFor(() => act(async () => expect(page.textContent).toContain('Terms')));
+    expect(all('h3')[0]?.textContent).toBe('The section around it');
+    expect(page.textContent).not.toContain('Around.');
+  });
+
   it('quotes the part that answers of a long selection', async () => {
     serve();
     const page = await show(ask(`The robot falls. ${'It stands up again. '.repeat(5)}`));
@@ -331,7 +339,7 @@ describe('the text around a selection', () => {
   it.each([
     ['One. Two. Three.', 'Two.', 'Three.'],
     ['One. Two.', 'Two.', 'One.'],
-    ['One.', 'One.', 'One.'],
+    ['One.', 'One.', ''],
     ['One. Two.', 'Four.', 'One. Two.'],
   ])('in %j after %j is %j', (text, selected, around) => {
     expect(readAround(text, selected)).toBe(around);

@@ -173,9 +173,12 @@ describe('the selection', () => {
     expect(document.activeElement).toBe(field);
   });
 
-  it('is called a formula if it has no words', () => {
-    const {element} = open({selection: {...SELECTION, text: '$$\nx\n$$', words: 0}});
-    expect(element.querySelector('summary')?.textContent).toBe('From your selection (formula)');
+  it.each([
+    ['formula', '$$\nx\n$$'],
+    ['code', '```python\nx = 1\n```'],
+  ])('is called %s if it has no words', (kind, text) => {
+    const {element} = open({selection: {...SELECTION, text, words: 0}});
+    expect(element.querySelector('summary')?.textContent).toBe(`From your selection (${kind})`);
   });
 
   it('hides the choice of the scope', () => {

@@ -144,4 +144,11 @@ describe('suggestNeighbors', () => {
     expect(suggestNeighbors(page, 'gone')).toHaveLength(4);
     expect(suggestNeighbors(makePage('/b'), '')).toEqual([]);
   });
+
+  it('asks about a heading above the cited one last', () => {
+    const page = makePage('/a', [['Sensing', 2], ['Camera', 3], ['Lidar', 3], ['Walking', 2]]);
+    page.sections.forEach((section) => (section.url = `/a#${section.heading}`));
+    const asked = suggestNeighbors(page, 'Lidar').map((question) => /“(.+)”/.exec(question)?.[1]);
+    expect(asked).toEqual(['Camera', 'Walking', 'Sensing']);
+  });
 });

@@ -23,11 +23,14 @@ describe('formulas', () => {
     );
   });
 
-  it('have no words on their own, unlike a brace of code', () => {
+  it('have no words on their own, like blocks of code, unlike a brace in a line', () => {
     const page = openPage('formulas');
     expect(read(selectAll(page.querySelector('.katex-display') as Element))?.words).toBe(0);
     const brace = article('<p><code>}</code></p>');
     expect(read(selectAll(brace))?.words).toBe(1);
+    const code = article('<pre><code>x = 1\ny = 2</code></pre><p>Two words</p>');
+    expect(read(selectAll(code.querySelector('pre') as Element))?.words).toBe(0);
+    expect(read(selectAll(code))?.words).toBeGreaterThan(2);
   });
 
   it('are left out if the selection ends before them', () => {
