@@ -36,7 +36,7 @@ At most 10% of the questions that a book answers have a lower confidence (ADR 58
 """
 
 UNANSWERED: Final = 0.55
-"""Highest confidence of passages without the kind of fact that the question asks for."""
+"""Highest confidence of passages without the kind of fact or the case that a question asks for."""
 
 COVERED_FROM: Final = 0.3
 """Lowest confidence at which a book counts as covering the subject of a question.
@@ -364,6 +364,54 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
         for chunk in chunks[:EVIDENCE_DEPTH]
         for start, end in split_sentences(chunk.text)
     )
+
+
+QUALIFIED: Final = re.compile(
+    r"\s(?:on|in|with|using|under|(?P<from>from))\s+(?!(?:details?|depth|general|practice|theory|short"
+    r"|brief|total|particular|use|english)\b)(?P<word>[^\W_][\w+#.-]*[\w+#])"
+    r"(?=\s*[?!]*$|\s+(?:on|in|with|using|under)\s)"
+    r"|\b(?P<unit>version|release|module|chapter|part|unit|lesson|lecture|section)\s+"
+    r"(?P<number>\d+(?:\.\d+)*)",
+    re.IGNORECASE,
+)
+"""A word that limits a question to a case, such as "on windows", or a number after its unit."""
+
+MAX_QUALIFIED: Final = 12
+"""Words of a question up to which its last words name such a case. A longer one tells a story."""
+
+
+def lacks_qualifier(
+    chunks: Sequence[ScoredChunk], question: str, forms: Sequence[Abbreviation] = ()
+) -> bool:
+    """Return True if a short question names a case or a number that no passage contains.
+
+    A passage about the same in another case is related, but it does not answer the question. After
+    "from", the passage must have both words, because "source" alone is an order.
+
+    Args:
+        chunks: The passages that were found for the question.
+        question: The question.
+        forms: Abbreviations of which the passages may have the other form.
+    """
+    cases = tuple(QUALIFIED.finditer(question))
+    if not cases or len(question.split()) > MAX_QUALIFIED:
+        return False
+    paths = [" ".join(chunk.metadata.heading_breadcrumb) for chunk in chunks[:EVIDENCE_DEPTH]]
+    texts = [f"{path}\n{chunk.text}".lower() for path, chunk in zip(paths, chunks, strict=False)]
+    text = "\n".join(texts)
+    terms = add_other_forms(find_distinct_terms(text), forms)
+
+    def has(case: re.Match[str]) -> bool:
+        if number := case["number"]:
+            unit = case["unit"].lower()
+            before = "" if unit in {"version", "release"} else rf"{unit}\W{{0,2}}"
+            return re.search(rf"{before}(?<![\d.]){number}(?!\.?\d)", text) is not None
+        word = case["word"].lower()
+        if case["from"]:
+            return re.search(rf"\bfrom\s+{re.escape(word)}", text) is not None
+        return terms.issuperset(extract_terms(word)) or word in re.sub(r"[\s-]", "", text)
+
+    return not all(map(has, cases))
 
 
 def is_named_by_heading(chunks: Sequence[ScoredChunk], question: str) -> bool:

@@ -15,6 +15,7 @@ from rag_pipeline.answering.confidence import (
     is_named_by_heading,
     is_related,
     lacks_asked_fact,
+    lacks_qualifier,
     measure_signals,
 )
 from rag_pipeline.answering.models import GroundedResponse, Level, Notice, Reason
@@ -216,7 +217,8 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     confidence = rule.confidence(signals)
     if is_named_by_heading(result.chunks, question):
         confidence = max(confidence, ANSWERED_FROM)
-    if lacks_asked_fact(result.chunks, question):
+    forms = result.evidence.abbreviations if result.evidence else ()
+    if lacks_asked_fact(result.chunks, question) or lacks_qualifier(result.chunks, question, forms):
         confidence = min(confidence, UNANSWERED)
     level = choose_level(confidence)
     is_found = signals.cover >= COVERS or _has_exact_word(result)

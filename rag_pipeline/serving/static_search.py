@@ -419,6 +419,8 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
             [_show_pattern(fact.question), _show_pattern(fact.answer)]
             for fact in confidence.ASKED_FACTS
         ],
+        "qualified": _show_pattern(confidence.QUALIFIED),
+        "max_qualified": confidence.MAX_QUALIFIED,
     }
 
 

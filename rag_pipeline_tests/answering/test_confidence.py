@@ -17,6 +17,7 @@ from rag_pipeline.answering.confidence import (
     is_named_by_heading,
     is_related,
     lacks_asked_fact,
+    lacks_qualifier,
     measure_signals,
 )
 from rag_pipeline.answering.models import Level
@@ -103,6 +104,36 @@ def test_a_question_for_a_kind_of_fact_needs_a_passage_with_one(
     question: str, text: str, *, lacks: bool
 ) -> None:
     assert lacks_asked_fact([make_chunk(text)], question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        ("how to install the app on windows", "Install the app with apt.", True),
+        ("how to install the app on Windows", "On Windows, install the app with setup.exe.", False),
+        ("install the app on windows with docker", "Windows runs the app.", True),
+        ("debug tests in vscode", "Debug the tests in VS Code.", False),
+        ("build the app from source", "source setup.bash # builds the app", True),
+        ("build the app from source", "Build the app from source with make.", False),
+        ("write a node in rust", "Write a node in Python.", True),
+        ("simulator version 9", "Simulator 5.1 has 19 parts.", True),
+        ("simulator version 5", "Simulator 5 has doors.", False),
+        ("what does chapter 12.5 cover", "Chapter 2.5 covers lids.", True),
+        ("what does chapter 2.5 cover", "Chapter 2.5 covers lids.", False),
+        ("what does chapter 2 cover", "Chapter 2.5 covers lids.", True),
+        ("explain the filter in detail", "A filter smooths.", False),
+        ("how does a filter smooth", "A filter smooths.", False),
+        (
+            "my team and I have a problem with our robot, how can we install the app on windows",
+            "Install the app.",
+            False,
+        ),
+    ],
+)
+def test_the_case_that_a_short_question_names_must_be_in_a_passage(
+    question: str, text: str, *, lacks: bool
+) -> None:
+    assert lacks_qualifier([make_chunk(text)], question) is lacks
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,14 @@ export function judge(
   if (best.some(({at}) => ranking.isHeadedBy(asked, at))) {
     confidence = Math.max(confidence, rules.answered_from);
   }
-  if (lacksAskedFact(index, terms, best, search.text)) {
+  const isFoundTerm = addOtherForms(
+    (term) => best.some(({at}) => ranking.contains(term, at)),
+    abbreviations,
+  );
+  if (
+    lacksAskedFact(index, terms, best, search.text) ||
+    lacksQualifier(index, terms, best, search.text, isFoundTerm)
+  ) {
     confidence = Math.min(confidence, rules.unanswered);
   }
   const level = chooseLevel(rules, confidence);
@@ -199,5 +206,38 @@ function lacksAskedFact(
           terms.readTerms(sentence).some((term) => named.has(term)))
       );
     });
+  });
+}
+
+/** Returns true if a short question names a case or a number that no passage contains. */
+function lacksQualifier(
+  {rules, passages}: SearchIndex,
+  terms: TermReader,
+  best: readonly Candidate[],
+  question: string,
+  isFound: (term: string) => boolean,
+): boolean {
+  const [pattern, flags] = rules.qualified;
+  const cases = [...question.matchAll(new RegExp(pattern, `${flags}g`))];
+  if (cases.length === 0 || question.trim().split(/\s+/).length > rules.max_qualified) {
+    return false;
+  }
+  const text = best
+    .map(({at}) => passages[at]!)
+    .map((one) => `${one.title}\n${one.section}\n${one.text}`.toLowerCase())
+    .join('\n');
+  const has = (wanted: string): boolean => new RegExp(wanted).test(text);
+  const quote = (word: string): string => word.toLowerCase().replace(/[.+#-]/g, '\\$&');
+  return !cases.every(({groups = {}}) => {
+    const {number, unit = '', word = ''} = groups;
+    if (number) {
+      const before = /^(?:version|release)$/i.test(unit) ? '' : `${unit.toLowerCase()}\\W{0,2}`;
+      return has(`${before}(?<![\\d.])${number}(?!\\.?\\d)`);
+    }
+    if (groups.from) {
+      return has(`\\bfrom\\s+${quote(word)}`);
+    }
+    const joined = text.replace(/[\s-]/g, '');
+    return terms.readTerms(word).every(isFound) || joined.includes(word.toLowerCase());
   });
 }

@@ -51,6 +51,8 @@ export interface Rules {
   counted_forms: Pattern[];
   form_share: number;
   asked_facts: [Pattern, Pattern][];
+  qualified: Pattern;
+  max_qualified: number;
 }
 
 /** A passage of the book. Spans are offsets in `text`. */

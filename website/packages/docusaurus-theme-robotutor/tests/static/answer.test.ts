@@ -25,6 +25,15 @@ function find<Name extends keyof Data>(events: AnswerEvent[], name: Name): Data[
 }
 
 describe('an answer from the index', () => {
+  it.each([
+    ['torque on wheel', 'answered'],
+    ['torque from wheel', 'closest_passages'],
+    ['torque on invented', 'closest_passages'],
+    ['torque part 4.2', 'not_covered'],
+  ])('answers %s only with a passage about that case', async (question, level) => {
+    expect(find(await ask(question), 'done').level).toBe(level);
+  });
+
   it('quotes the best passage without its heading, with marks and a link', async () => {
     const events = await ask('What is torque?');
     const {passages, level, kind, text, sentences} = find(events, 'done');

@@ -17,13 +17,13 @@ const RULES: Rules = {
   path: 0.15, heading: 0.2, length: 0.05,
   weights: {semantic: 0.8, bm25: 0.2, document: 0.2, windows: 0.7},
   dedup_threshold: 0.95, uncrowded: 2, crowding: 0.1, part_depth: 20, first_place: 3, top_k: 5,
-  max_terms: 48, evidence_depth: 5, stop_words: ['what', 'is', 'a', 'the', 'it', 'its', 'from', 'who', 'and', 'how', 'does'],
+  max_terms: 48, evidence_depth: 5, stop_words: ['on', 'part', 'what', 'is', 'a', 'the', 'it', 'its', 'from', 'who', 'and', 'how', 'does'],
   max_parts: 3, clause_terms: 1, pair_terms: 1, max_compound_chars: 1_000,
   sentence: ['(?<=[.?!;])\\s+', ''], asks: ['(?:how|what|who)\\b', 'i'],
   clause: [',?\\s+(?:and|or)\\s+(?=(?:how|what|who)\\b)', 'i'], pairs: [],
   grounding: {semantic: 5.8, support: 9.2, cover: 0.9, known: 4, headings: 4.2, length: 2.8, log_size: 0, bias: -15.3, near: 0.45},
   weakest: 10, answered_from: 0.6, covered_from: 0.3, unanswered: 0.55, related_from: 0.33,
-  related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['invented by (?<fact>[A-Z]\\w+(?:\\s[A-Z]\\w+)+)', '']]],
+  related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, qualified: ['\\s(?:on|(?<from>from))\\s+(?<word>\\w+)$|(?<unit>part)\\s+(?<number>[\\d.]+)', 'i'], max_qualified: 12, asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['invented by (?<fact>[A-Z]\\w+(?:\\s[A-Z]\\w+)+)', '']]],
 };
 
 /** The image of the first passage. */
