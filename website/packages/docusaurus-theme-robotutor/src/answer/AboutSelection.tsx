@@ -60,7 +60,8 @@ export function AboutSelection(): ReactNode {
 /** Returns the text after a selection, or before it if it is at the end; all if it is not in it. */
 export function readAround(text: string, selected: string): string {
   const at = text.indexOf(selected.trim());
-  return at < 0 ? text : text.slice(at + selected.trim().length).trim() || text.slice(0, at).trim();
+  if (at < 0) return text;
+  return dropHeading(text.slice(at + selected.trim().length)) || text.slice(0, at).trim();
 }
 
 interface ExcerptProps {

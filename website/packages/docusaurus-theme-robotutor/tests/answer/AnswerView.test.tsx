@@ -340,6 +340,7 @@ describe('the text around a selection', () => {
     ['One. Two. Three.', 'Two.', 'Three.'],
     ['One. Two.', 'Two.', 'One.'],
     ['One.', 'One.', ''],
+    ['One.\n\n## Two\n\nThree.', 'One.', 'Three.'],
     ['One. Two.', 'Four.', 'One. Two.'],
   ])('in %j after %j is %j', (text, selected, around) => {
     expect(readAround(text, selected)).toBe(around);
