@@ -31,9 +31,9 @@ from bench_ingest import write_book
 from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.protocols import ALL_POINTS
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.ingestion.audit import audit_index
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
-from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline_tests.adapters.database.databases import run_postgres
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 from rag_pipeline_tests.qdrant_engine import serve_qdrant

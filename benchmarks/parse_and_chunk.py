@@ -16,8 +16,7 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.markdown.source import normalize_source, read_front_matter
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:

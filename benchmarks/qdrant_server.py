@@ -29,8 +29,8 @@ from upkeep_memory import write_book
 
 from rag_pipeline.adapters.connect import connect_catalog, connect_services
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.ingestion.audit import audit_index
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
-from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder

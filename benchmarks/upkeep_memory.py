@@ -74,9 +74,9 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
     """Return a function that runs a command; what it needs is imported before it is measured."""
     from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # see above
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415
+    from rag_pipeline.ingestion.audit import audit_index, prune_embeddings  # noqa: PLC0415
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest  # noqa: PLC0415
     from rag_pipeline.ingestion.planning import scan_docs, sweep_if_idle  # noqa: PLC0415
-    from rag_pipeline.ingestion.repair import audit_index, prune_embeddings  # noqa: PLC0415
     from rag_pipeline.ingestion.report import chunk_folder  # noqa: PLC0415
     from rag_pipeline.ingestion.run import run_ingestion  # noqa: PLC0415
     from rag_pipeline_tests.hashing_embedder import HashingEmbedder  # noqa: PLC0415

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.evaluation.book import SweepCell
     from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.review import SearchFigures
-    from rag_pipeline.evaluation.sweep import SweepCell
     from rag_pipeline.evaluation.validation import AddressReport
 
 commands = typer.Typer()
@@ -136,14 +136,14 @@ def sweep(
     collection for the current settings and for each variant, and does not change the book's own. It
     names a winner only if the difference is statistically significant.
     """
-    from rag_pipeline.evaluation.pages import to_text
-    from rag_pipeline.evaluation.sweep import (
+    from rag_pipeline.evaluation.book import (
         check_sweep,
         describe_sweep,
         evaluate_cell,
         make_grid,
         run_sweep,
     )
+    from rag_pipeline.evaluation.pages import to_text
 
     settings = load_book(docs_dir)
     cells = make_grid(_read_axes(values, settings), crossed=crossed)

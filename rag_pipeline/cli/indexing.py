@@ -37,9 +37,9 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     are split into several Dagster runs, which limits the memory and the event log of each run. The
     last run also removes the deleted documents.
     """
+    from rag_pipeline.ingestion.audit import recover_current, report_unchanged
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import find_ledger, scan_docs
-    from rag_pipeline.ingestion.repair import recover_current, report_unchanged
     from rag_pipeline.ingestion.report import IngestionReport, list_changes
     from rag_pipeline.ingestion.site.detection import check_sources
 
@@ -83,9 +83,9 @@ def ingest_and_tell(settings: Settings) -> IngestionReport:
 
 def rebuild_index(context: IngestionContext) -> IngestionReport:
     """Build a new collection of all documents, and switch to it if no document failed."""
+    from rag_pipeline.ingestion.audit import recover_current
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
-    from rag_pipeline.ingestion.repair import recover_current
     from rag_pipeline.ingestion.report import list_changes
 
     recover_current(context)

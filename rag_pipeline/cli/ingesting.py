@@ -76,7 +76,7 @@ def ingest(
         return
     report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
-        from rag_pipeline.ingestion.repair import prune_embeddings
+        from rag_pipeline.ingestion.audit import prune_embeddings
 
         report.warnings.append(
             f"{prune_embeddings(context)} unused embeddings deleted from the cache"
@@ -98,9 +98,9 @@ def ingest_doc(
     If its file was deleted, the document is removed. Exits with code 1 if the document failed.
     """
     from rag_pipeline.core.ids import parse_doc_id
+    from rag_pipeline.ingestion.audit import recover_current
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
-    from rag_pipeline.ingestion.repair import recover_current
 
     context = open_ingestion(load_book(docs_dir))
     recover_current(context)
@@ -143,7 +143,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the current collection contains and which model it was built with."""
     from rag_pipeline.cli.terminal import show_fields, tell_running_ingestion
-    from rag_pipeline.ingestion.repair import read_stats
+    from rag_pipeline.ingestion.audit import read_stats
 
     settings = load_index(docs_dir)
     tell_running_ingestion(settings)
@@ -167,7 +167,7 @@ def audit(
     """
     from rag_pipeline.adapters.local_files import warn_once
     from rag_pipeline.cli.terminal import show_audit
-    from rag_pipeline.ingestion.repair import (
+    from rag_pipeline.ingestion.audit import (
         audit_index,
         describe_audit,
         recover_current,

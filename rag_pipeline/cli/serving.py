@@ -73,7 +73,7 @@ def export_pages(
 
     The files are written into the folder of the website. Exits with code 1 if a page failed.
     """
-    from rag_pipeline.ingestion.pages.publishing import publish_site
+    from rag_pipeline.ingestion.publishing import publish_site
 
     settings = load_book(docs_dir)
     address = urlsplit(settings.site.base_url)

@@ -26,8 +26,7 @@ from rag_pipeline.core.site.addresses import PagePatterns, make_patterns
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import SiteFileError, find_root, is_inside, read_site_file
 from rag_pipeline.core.sources import SourceKind, find_place, find_source
-from rag_pipeline.ingestion.markdown.front_matter import Visibility, find_visibility
-from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.markdown.source import Visibility, find_visibility, normalize_source
 from rag_pipeline.ingestion.partials.cards import has_generated_index, is_category, list_indexes
 from rag_pipeline.ingestion.partials.splicing import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest

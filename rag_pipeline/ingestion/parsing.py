@@ -20,20 +20,24 @@ from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
 from rag_pipeline.core.text.sentences import find_page_line
-from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation
-from rag_pipeline.ingestion.markdown.openapi_spec import write_spec
+from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation, write_spec
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, Use
-from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_doc
+from rag_pipeline.ingestion.markdown.source import (
+    is_mdx,
+    normalize_source,
+    read_doc,
+    read_front_matter,
+)
 from rag_pipeline.ingestion.partials.cards import UNREAD_FIELD, is_category, write_category
-from rag_pipeline.ingestion.partials.images import place_images, settle_images
 from rag_pipeline.ingestion.partials.splicing import (
     Splicer,
     find_site_dir,
     is_spec,
     locate_page,
+    place_images,
     read_imports,
+    settle_images,
 )
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
@@ -41,9 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
-    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
-    from rag_pipeline.ingestion.markdown.openapi_spec import SpecPage
+    from rag_pipeline.ingestion.markdown.openapi import SpecPage
     from rag_pipeline.ingestion.markdown.page import PageContent
+    from rag_pipeline.ingestion.markdown.source import FrontMatter
     from rag_pipeline.ingestion.partials.splicing import ImportedFiles
 
 _PACKED: Final = re.compile(r"[A-Za-z0-9+/]{16,}=*$|\{")

@@ -22,11 +22,11 @@ from rag_pipeline.ingestion.audit import (
     WRONG_MODEL,
     AuditFinding,
     AuditReport,
+    audit_index,
     check_indexed,
 )
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.planning import Scan
-from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import (
     BOOK_INDEX,

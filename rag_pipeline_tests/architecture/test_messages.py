@@ -13,7 +13,7 @@ from rag_pipeline_tests.class_names import PACKAGE, find_class_names
 # These write class names into logs, metrics and the `error` field of a failed document.
 RECORDS = {
     "core/errors.py",
-    "ingestion/processing.py",
+    "ingestion/run.py",
     "ingestion/writing.py",
     "retrieval/protection/logs.py",
     "serving/api/problems.py",

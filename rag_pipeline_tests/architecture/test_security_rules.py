@@ -36,7 +36,7 @@ WRITERS = {
 SITE_WRITERS = {
     "rag_pipeline/cli/evaluating.py",  # --html and, for `review`, --write
     "rag_pipeline/cli/initializing.py",  # rag-pipeline.toml
-    "rag_pipeline/ingestion/pages/publishing.py",  # Markdown pages, llms.txt
+    "rag_pipeline/ingestion/publishing.py",  # Markdown pages, llms.txt
 }
 """The modules that write below the folder of a site, or a file that an option names."""
 UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "telnetlib", "ftplib", "xml"}

@@ -26,10 +26,9 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
-from rag_pipeline.ingestion.audit import audit_collection
+from rag_pipeline.ingestion.audit import audit_collection, audit_index, repair_index
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
-from rag_pipeline.ingestion.repair import audit_index, repair_index
 from rag_pipeline_tests.book import (
     Book,
     make_book,

@@ -14,9 +14,14 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.vectors import Point, SparseVector
-from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
+from rag_pipeline.ingestion.audit import (
+    WRONG_MODEL,
+    AuditFinding,
+    AuditReport,
+    audit_index,
+    repair_index,
+)
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.repair import audit_index, repair_index
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 

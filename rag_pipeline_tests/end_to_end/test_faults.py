@@ -200,7 +200,7 @@ def test_documents_before_an_outage_stay_indexed_and_the_next_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # one document in a group
-    monkeypatch.setattr("rag_pipeline.ingestion.processing._GROUP_CHUNKS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.run._GROUP_CHUNKS", 1)
     book = make_book(tmp_path, memory=True)
     book.edit("module-1/small page.md", "## Alone", "## Unspeakable")
     book.embedder = FaultyEmbedder(EmbeddingServiceError("down"), "Unspeakable")

@@ -27,10 +27,10 @@ PAGES = 30
 WAIT_S = 30.0
 WRITER = """
 import sys, pathlib
-from rag_pipeline.ingestion import processing
+from rag_pipeline.ingestion import run
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import Book
-processing._GROUP_CHUNKS = 20  # small groups, because the store is locked while a group is written
+run._GROUP_CHUNKS = 20  # small groups, because the store is locked while a group is written
 report = Book(pathlib.Path(sys.argv[1])).ingest(IngestionRequest(rebuild="rebuild" in sys.argv))
 print(report.docs_processed, report.failures)
 """

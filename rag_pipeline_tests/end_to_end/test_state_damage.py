@@ -18,14 +18,14 @@ from qdrant_client import models
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.core.errors import StoreDamagedError
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.planning import scan_docs
-from rag_pipeline.ingestion.repair import (
+from rag_pipeline.ingestion.audit import (
     audit_index,
     recover_current,
     repair_index,
     report_unchanged,
 )
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.instance import prepare_dagster_home
 from rag_pipeline_tests.book import Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.command import assert_one_line

@@ -8,15 +8,15 @@ from functools import cache
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.evaluation.pages import to_text
-from rag_pipeline.evaluation.records import EvaluationReport
-from rag_pipeline.evaluation.sweep import (
+from rag_pipeline.evaluation.book import (
     SweepCell,
     describe_sweep,
     make_grid,
     require_tune_half,
     run_sweep,
 )
+from rag_pipeline.evaluation.pages import to_text
+from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline_tests.evaluation.generated_book import (
     GOLDEN,
     KnowingRetriever,

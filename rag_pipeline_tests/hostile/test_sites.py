@@ -13,7 +13,7 @@ import pytest
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.core.site.files import SiteFileError, write_site_file
-from rag_pipeline.ingestion.pages.publishing import publish_site
+from rag_pipeline.ingestion.publishing import publish_site
 from rag_pipeline.ingestion.report import chunk_folder
 from rag_pipeline.ingestion.site.detection import detect_site
 

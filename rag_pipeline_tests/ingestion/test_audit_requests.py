@@ -8,8 +8,7 @@ import pytest
 
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_server
-from rag_pipeline.ingestion.audit import check_indexed
-from rag_pipeline.ingestion.repair import audit_index
+from rag_pipeline.ingestion.audit import audit_index, check_indexed
 from rag_pipeline_tests.book import make_book
 from rag_pipeline_tests.qdrant_engine import serve_qdrant
 

@@ -10,10 +10,9 @@ import pytest
 
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.ingestion.audit import audit_collection
+from rag_pipeline.ingestion.audit import audit_collection, audit_index
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
-from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline_tests.book import PAGES, Book, make_book, replace_services
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
@@ -149,7 +148,7 @@ def test_an_audit_that_cannot_get_the_lock_to_confirm_findings_raises_an_error(b
 def test_the_lock_is_held_for_a_few_documents_at_a_time(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.ingestion.repair._PAGE_DOCS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.audit._PAGE_DOCS", 1)
     damage(book, *PAGES)
     context, times_held = book.build_context(), list[int]()
 
@@ -160,7 +159,7 @@ def test_the_lock_is_held_for_a_few_documents_at_a_time(
             times_held.append(1)
             yield
 
-    monkeypatch.setattr("rag_pipeline.ingestion.repair._GIVE_WAY_S", 0.0)
+    monkeypatch.setattr("rag_pipeline.ingestion.audit._GIVE_WAY_S", 0.0)
     report = audit_index(replace_services(context, lock=lock))
     assert set(report.doc_paths) == set(PAGES)
     assert len(report.findings) == 9

@@ -8,24 +8,36 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
 from rag_pipeline.core.models import Container, TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.construct import Leaf
-from rag_pipeline.ingestion.markdown.constructs.code import MDX_CODE_FENCE, find_mdx_fences
+from rag_pipeline.ingestion.markdown.constructs.code import (
+    CODE,
+    CODE_TAG,
+    MDX_CODE_FENCE,
+    find_mdx_fences,
+)
 from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, split_raw_headings
-from rag_pipeline.ingestion.markdown.constructs.math import is_displayed_formula
+from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, ESM, EXPRESSION, HTML, JSX
 from rag_pipeline.ingestion.markdown.constructs.text import (
     FOOTNOTES,
+    FRONT_MATTER,
+    LINK_REFERENCE,
     MARKER,
+    MATH,
     PARAGRAPH,
+    TABLE,
+    THEMATIC_BREAK,
     find_footnotes,
+    is_displayed_formula,
 )
-from rag_pipeline.ingestion.markdown.registry import CONSTRUCT_OF_TOKEN, build_parser
 from rag_pipeline.ingestion.markdown.tags import SCANNER, Scanner
 
 if TYPE_CHECKING:
@@ -34,6 +46,58 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     from rag_pipeline.core.models import Block, ParsedDoc
+
+
+_MAX_NESTING: Final = 40  # levels; deeper content becomes plain paragraphs
+
+CONSTRUCTS: Final = (
+    DIRECTIVE,
+    MATH,
+    ESM,
+    COMMENT,
+    CODE_TAG,
+    JSX,
+    EXPRESSION,
+    CODE,
+    MDX_CODE_FENCE,
+    THEMATIC_BREAK,
+    LINK_REFERENCE,
+    HTML,
+    HEADING,
+    TABLE,
+    PARAGRAPH,
+    MARKER,
+    FRONT_MATTER,
+)
+"""All constructs, in the order in which the parser tries their rules."""
+
+CONSTRUCT_OF_TOKEN: Final = {
+    token: construct for construct in CONSTRUCTS for token in (construct.name, *construct.tokens)
+}
+
+
+@lru_cache(maxsize=2)
+def build_parser(*, mdx: bool) -> MarkdownIt:
+    """Build the Markdown parser that splits a text into blocks.
+
+    The parser leaves inline Markdown, such as links, unparsed. It is cached and shared by callers.
+
+    Args:
+        mdx: True to parse MDX; False to parse CommonMark with HTML.
+    """
+    md = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
+    md.disable(["inline", "text_join"])
+    for construct in CONSTRUCTS:
+        for rule in construct.rules:
+            if rule.only_mdx and not mdx:
+                continue
+            if rule.before:
+                md.block.ruler.before(rule.before, rule.name, rule.read, {"alt": [*rule.ends]})
+            else:
+                md.block.ruler.at(rule.name, rule.read, {"alt": [*rule.ends]})
+        if mdx:
+            md.disable([*construct.off_in_mdx])
+    return md
 
 
 _KIND_OF_TOKEN: Final = {

@@ -1,34 +1,278 @@
-"""Parse the source of a page into cleaned blocks and headings; the entry point of this package."""
+"""Parse the source of a page into cleaned blocks and headings; the entry point of this package.
+
+An element such as a tab or `<head>`, which contains other blocks or hides them, reaches from an
+opening tag to its closing tag, over any number of blocks.
+"""
 
 from __future__ import annotations
 
 import bisect
+import html
+import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.models import Block, Container, Figure, Heading
 from rag_pipeline.core.site.docusaurus import HeadingIds
 from rag_pipeline.ingestion.markdown.blocks import find_chains, read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
-from rag_pipeline.ingestion.markdown.constructs.html import ESM
-from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, THEMATIC_BREAK
+from rag_pipeline.ingestion.markdown.constructs.html import ESM, HTML, JSX
+from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, PARAGRAPH, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
-from rag_pipeline.ingestion.markdown.elements import (
-    find_around,
-    find_elements,
-    find_hidden,
-    split_at_containers,
-)
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, read_statements
 from rag_pipeline.ingestion.markdown.source import count_bytes
-from rag_pipeline.ingestion.markdown.tags import Scanner
+from rag_pipeline.ingestion.markdown.tags import Scanner, read_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rag_pipeline.ingestion.markdown.scope import Use
+
+
+_RAW: Final = ("script", "style")
+HIDDEN: Final = (*_RAW, "head", "Head", "noscript", "template", "title", "desc", "metadata")
+"""Elements whose content a page never shows. The last three are parts of `<head>` and `<svg>`."""
+
+_TABS: Final = ("TabItem", "Tab")
+_BOXES: Final = (
+    *("details", "Details", "blockquote", "dialog", "aside", "Admonition"),
+    *("Accordion", "AccordionItem", "Collapsible", "Expandable", "BrowserWindow"),
+)
+"""Elements that end the sections which begin inside them, in addition to tabs."""
+
+_CONTAINERS: Final = frozenset((*_TABS, *_BOXES))
+_MARK: Final = re.compile(
+    rf"(?P<ticks>`+)|<!--|<(?P<closes>/?)(?P<name>{'|'.join((*HIDDEN, *_TABS, *_BOXES))})(?=[\s/>])"
+)
+_ANY: Final = re.compile(rf"<(?:{'|'.join((*HIDDEN, *_TABS, *_BOXES))})[\s/>]")
+_LINE_START: Final = re.compile(r"[ \t>]*")
+_MOST_OPEN: Final = 200  # elements; more deeply nested ones are not followed
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A paired tag with its content. All positions are offsets in the source of the page.
+
+    Attributes:
+        name: Name of the tag.
+        start: First character of the opening tag.
+        inner_start: First character after the opening tag.
+        inner_end: First character of the closing tag.
+        end: Character after the closing tag.
+    """
+
+    name: str
+    start: int
+    inner_start: int
+    inner_end: int
+    end: int
+
+    @property
+    def is_container(self) -> bool:
+        """True if a section that begins in the element ends with it; False if it is hidden."""
+        return self.name in _CONTAINERS
+
+    def read_label(self, scanner: Scanner, scope: Scope) -> str:
+        """Return the label of a tab, as its tag or the tag of its tabs names it; else empty."""
+        if self.name not in _TABS:
+            return ""
+        found = read_attributes(scanner, self.start, self.inner_start, scope.find_value)
+        value = found.get("value", "")
+        label = found.get("label") or found.get("title") or scope.labels.get(value) or value
+        return " ".join(html.unescape(label).split())
+
+
+def find_elements(scanner: Scanner, leaves: Sequence[Leaf], starts: Sequence[int]) -> list[Element]:
+    """Return the containers and hidden elements of a page, ordered by their start.
+
+    Tags in code and comments do not count. An opening tag that is never closed counts only for
+    `<script>` and `<style>`, whose content then reaches to the end of the block.
+
+    Args:
+        scanner: Scanner of the whole source.
+        leaves: The blocks of the page that contain no other block.
+        starts: Offset of the first character of each line of the source.
+    """
+    if _ANY.search(scanner.text) is None:
+        return []
+    pairing = _Pairing(scanner)
+    for leaf in leaves:
+        if leaf.construct in {PARAGRAPH, HTML, JSX, HEADING}:
+            start, end = starts[leaf.start], starts[leaf.end] - 1
+            for name, first, after, closes in _read_tags(scanner, max(pairing.at, start), end):
+                if closes:
+                    pairing.close(name, first, after)
+                elif name in _RAW:
+                    pairing.skip_raw(name, first, after, end)
+                else:
+                    pairing.open(name, first, after)
+    return sorted(pairing.found, key=lambda element: element.start)
+
+
+class _Pairing:
+    """The tags of a page while each opening tag is matched with its closing tag.
+
+    Attributes:
+        found: The elements that are complete.
+        at: Offset after the last element whose content is not Markdown.
+    """
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.found: list[Element] = []
+        self.at = 0
+        self._text = scanner.text
+        self._opened: list[tuple[str, int, int]] = []
+        self._counts: Counter[str] = Counter()
+        self._unclosed: set[str] = set()
+
+    def open(self, name: str, first: int, after: int) -> None:
+        """Remember an opening tag between two offsets."""
+        if len(self._opened) < _MOST_OPEN:
+            self._opened.append((name, first, after))
+            self._counts[name] += 1
+
+    def close(self, name: str, first: int, after: int) -> None:
+        """Match a closing tag; opening tags after its opening tag stay without a closing tag."""
+        other = "" if self._counts[name] else name
+        while other != name:
+            other, start, inner = self._opened.pop()
+            self._counts[other] -= 1
+            if other == name:
+                self.found.append(Element(name, start, inner, first, after))
+
+    def skip_raw(self, name: str, first: int, after: int, end: int) -> None:
+        """Add a `<script>` or `<style>`, which reaches to `end` if it is never closed."""
+        mark = f"</{name}>"
+        close = -1 if name in self._unclosed else self._text.find(mark, after)
+        if close < 0:
+            self._unclosed.add(name)
+        inner, self.at = (end, end) if close < 0 else (close, close + len(mark))
+        self.found.append(Element(name, first, after, inner, self.at))
+
+
+def _read_tags(scanner: Scanner, at: int, end: int) -> Iterator[tuple[str, int, int, bool]]:
+    """Yield name, start and end of each listed tag in a block, and if it is a closing tag."""
+    text = scanner.text
+    unclosed: set[str] = set()
+    while (mark := _MARK.search(text, at, end)) is not None:
+        at = mark.end()
+        if ticks := mark["ticks"]:
+            if ticks not in unclosed:
+                close = re.compile(f"(?<!`){ticks}(?!`)").search(text, at, end)
+                at = at if close is None else close.end()
+                if close is None:
+                    unclosed.add(ticks)
+        elif not mark["name"]:
+            close_at = text.find("-->", at, end)
+            if close_at < 0:
+                return
+            at = close_at
+        else:
+            after = text.find(">", at, end) + 1 if mark["closes"] else None
+            after = after or scanner.find_tag_end(mark.start(), end)
+            if after is None or text.startswith("/>", after - 2):
+                continue
+            yield mark["name"], mark.start(), after, bool(mark["closes"])
+            at = after
+            if mark["name"] in _RAW and not mark["closes"]:
+                close_at = text.find(f"</{mark['name']}>", at, end)
+                at = end if close_at < 0 else close_at
+
+
+def split_at_containers(
+    leaves: Sequence[Leaf], starts: Sequence[int], elements: Sequence[Element], source: str
+) -> list[Leaf]:
+    """Split blocks of text at lines that begin or end a container, such as a tab on one line.
+
+    Args:
+        leaves: The blocks of the page that contain no other block.
+        starts: Offset of the first character of each line of the source.
+        elements: The elements of the page.
+        source: The text of the page.
+    """
+    cuts: set[int] = set()
+    for element in elements:
+        if element.is_container:
+            line = bisect.bisect_right(starts, element.start) - 1
+            mark = _LINE_START.match(source, starts[line])
+            if mark is not None and mark.end() == element.start:
+                cuts.add(line)
+            last = bisect.bisect_right(starts, element.end - 1) - 1
+            if not source[element.end : starts[last + 1]].strip():
+                cuts.add(last + 1)
+    if not cuts:
+        return [*leaves]
+    split: list[Leaf] = []
+    for leaf in leaves:
+        at = leaf.start
+        if leaf.construct is PARAGRAPH or leaf.construct is HTML:
+            for line in range(leaf.start + 1, leaf.end):
+                if line in cuts:
+                    split.append(Leaf(leaf.construct, at, line))
+                    at = line
+        split.append(leaf if at == leaf.start else Leaf(leaf.construct, at, leaf.end))
+    return split
+
+
+def find_around(
+    elements: Sequence[Element],
+    leaves: Sequence[Leaf],
+    spans: Sequence[tuple[int, int]],
+    source: str,
+) -> list[tuple[int, ...]]:
+    """Return for each block the numbers of the containers around it, the outermost first.
+
+    A block belongs to the containers that are open after it. A block with text also belongs to a
+    container that ends with it.
+
+    Args:
+        elements: The elements of the page, ordered by their start.
+        leaves: The blocks of the page that contain no other block.
+        spans: Start and end offset of each of these blocks.
+        source: The text of the page.
+    """
+    if not elements:
+        return [()] * len(leaves)
+    around: list[tuple[int, ...]] = []
+    opened: list[int] = []
+    following = 0
+    for leaf, (start, end) in zip(leaves, spans, strict=True):
+        while following < len(elements) and elements[following].start < end:
+            if elements[following].is_container:
+                opened.append(following)
+            following += 1
+        shown = [
+            number
+            for number in opened
+            if elements[number].end > end
+            or (leaf.construct is not JSX and _fills(elements[number], start, end, source))
+        ]
+        around.append(tuple(shown))
+        opened = [number for number in opened if elements[number].end > end]
+    return around
+
+
+def _fills(element: Element, start: int, end: int, source: str) -> bool:
+    """Return True if an element that ends inside a block contains all text of the block."""
+    first = max(start, element.inner_start)
+    before = source[start : max(start, element.start)]
+    return (
+        not before.strip(" \t>-*+")
+        and bool(source[first : element.inner_end].strip())
+        and not source[element.end : end].strip()
+    )
+
+
+def find_hidden(elements: Sequence[Element]) -> list[tuple[int, int]]:
+    """Return start and end offset of the hidden elements that are not inside another one."""
+    found: list[tuple[int, int]] = []
+    for element in elements:
+        if not element.is_container and (not found or element.start >= found[-1][1]):
+            found.append((element.start, element.end))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

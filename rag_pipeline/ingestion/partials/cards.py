@@ -27,19 +27,19 @@ from rag_pipeline.core.site.docusaurus import (
     strip_number_prefix,
 )
 from rag_pipeline.core.site.files import is_inside, read_site_file
-from rag_pipeline.ingestion.markdown.front_matter import (
+from rag_pipeline.ingestion.markdown.source import (
     Visibility,
     find_visibility,
+    normalize_source,
     read_front_matter,
 )
-from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.site.sidebars import UNREAD, read_sidebars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.ingestion.markdown.source import FrontMatter
     from rag_pipeline.ingestion.site.sidebars import SidebarItem
 
 CATEGORY_FILES: Final = ("_category_.json", "_category_.yml", "_category_.yaml")

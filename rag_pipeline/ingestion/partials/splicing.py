@@ -1,4 +1,4 @@
-"""Find the files that a page imports, and put their content into the page.
+"""Find the files that a page imports or shows as images, and put imported files into the page.
 
 Each file is parsed on its own, as Docusaurus does: it has its own heading ids, link references and
 Markdown format. Its blocks follow the block of the page that shows it.
@@ -9,41 +9,124 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import re
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.core.models import Block
+from rag_pipeline.core.models import SITE_FILES, Block
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
-from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, read_site_file
+from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, is_inside, read_site_file
 from rag_pipeline.core.text.sentences import LineOrigin, PageNotes
-from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_code
-from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.openapi import CUT, read_props, write_component
-from rag_pipeline.ingestion.markdown.openapi_spec import find_references
+from rag_pipeline.ingestion.markdown.constructs.code import CODE_TAG, fence_code
+from rag_pipeline.ingestion.markdown.openapi import (
+    CUT,
+    find_references,
+    read_props,
+    write_component,
+)
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.props import read_strings
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, find_imports
-from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
+from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source, read_front_matter
 from rag_pipeline.ingestion.partials.cards import (
     has_all_cards,
     is_category,
     read_cards,
     write_cards,
 )
-from rag_pipeline.ingestion.partials.images import place_images
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Container, Heading
-    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.core.models import Container, Figure, Heading
     from rag_pipeline.ingestion.markdown.scope import Use
+    from rag_pipeline.ingestion.markdown.source import FrontMatter
+
+
+_STATIC: Final = "static/"
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
+_AS_WRITTEN: Final = "pathname://"
+_SUFFIX: Final = re.compile(r"[?#].*$")
+
+
+def place_images(blocks: Iterable[Block], place: str) -> tuple[Block, ...]:
+    """Return blocks whose images have paths below the site's folder.
+
+    Args:
+        blocks: The blocks of one file.
+        place: Path of the file below the site's folder.
+    """
+    return tuple(
+        replace(block, images=tuple(_place(image, place) for image in block.images))
+        if block.images
+        else block
+        for block in blocks
+    )
+
+
+def settle_images(
+    blocks: Iterable[Block], base_url: str, site_dir: Path, root: Path
+) -> tuple[tuple[Block, ...], list[str]]:
+    """Return blocks whose images have their addresses, and the images that are missing.
+
+    Args:
+        blocks: Blocks from `place_images`.
+        base_url: Base URL of the page's locale.
+        site_dir: Folder of the site.
+        root: Folder outside which no file counts as an image of the site.
+    """
+    missing: list[str] = []
+
+    def settle(image: Figure) -> Figure:
+        address, is_missing = _settle(image.address, base_url, site_dir, root)
+        if is_missing:
+            missing.append(image.address.removeprefix(SITE_FILES))
+        return replace(image, address=address)
+
+    settled = tuple(
+        replace(block, images=tuple(map(settle, block.images))) if block.images else block
+        for block in blocks
+    )
+    return settled, [*dict.fromkeys(missing)]
+
+
+def _place(image: Figure, place: str) -> Figure:
+    target = image.address
+    if _SCHEME.match(target) or target.startswith(("/", SITE_FILES)):
+        return image
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(target)))
+    return replace(image, address=SITE_FILES + path)
+
+
+def _settle(target: str, base_url: str, site_dir: Path, root: Path) -> tuple[str, bool]:
+    """Return the address of an image, and True if its file is missing."""
+    if target.startswith(_AS_WRITTEN):
+        return urljoin(base_url, "/" + target.removeprefix(_AS_WRITTEN).lstrip("/")), False
+    if _SCHEME.match(target):
+        return target, False
+    target = _SUFFIX.sub("", target)
+    if target.startswith("/"):
+        path = unquote(target)
+        below = path.removeprefix(urlsplit(base_url).path.rstrip("/"))
+        found = next((one for one in (path, below) if _exists(site_dir / f"static{one}", root)), "")
+        is_missing = not found and (site_dir / "static").is_dir()
+        return urljoin(base_url, quote((found or below).lstrip("/"))), is_missing
+    path = target.removeprefix(SITE_FILES)
+    is_missing = not _exists(site_dir / path, root)
+    if path.startswith(_STATIC):
+        return urljoin(base_url, quote(path.removeprefix(_STATIC))), is_missing
+    return SITE_FILES + path, is_missing
+
+
+def _exists(path: Path, root: Path) -> bool:
+    return path.is_file() and is_inside(path, root)
 
 
 _MOST_BYTES: Final = 32 * 1024**2

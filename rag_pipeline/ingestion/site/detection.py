@@ -19,10 +19,9 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
     read_config,
     read_literals,
 )
+from rag_pipeline.ingestion.site.listing import is_doubt, list_sources
 from rag_pipeline.ingestion.site.literals import ConfigValue, Origin
-from rag_pipeline.ingestion.site.sources.listing import is_doubt, list_sources
-from rag_pipeline.ingestion.site.sources.plugins import list_plugins
-from rag_pipeline.ingestion.site.sources.versions import DEFAULT_ID
+from rag_pipeline.ingestion.site.plugins import DEFAULT_ID, list_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
     from rag_pipeline.ingestion.site.literals import ObjectLiteral
-    from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
+    from rag_pipeline.ingestion.site.plugins import ContentPlugin
 
 
 _RUN: Final = "run the configuration with --run-config"

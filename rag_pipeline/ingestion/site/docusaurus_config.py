@@ -33,7 +33,7 @@ from rag_pipeline.ingestion.site.literals import (
     read_exported_value,
     read_value,
 )
-from rag_pipeline.ingestion.site.sources.plugins import read_route
+from rag_pipeline.ingestion.site.plugins import read_route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,8 +18,7 @@ from rag_pipeline.ingestion.site.literals import (
     ObjectLiteral,
     read_exported_value,
 )
-from rag_pipeline.ingestion.site.sources.plugins import list_plugins
-from rag_pipeline.ingestion.site.sources.versions import CURRENT, DEFAULT_ID
+from rag_pipeline.ingestion.site.plugins import CURRENT, DEFAULT_ID, list_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

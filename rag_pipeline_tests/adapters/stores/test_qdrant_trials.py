@@ -20,8 +20,8 @@ from rag_pipeline.core.errors import (
     StoreTimeoutError,
     StoreUnavailableError,
 )
+from rag_pipeline.ingestion.audit import audit_index, repair_index
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.repair import audit_index, repair_index
 from rag_pipeline_tests.book import Book, assert_same_state, make_book
 from rag_pipeline_tests.congruence.conftest import connect_to_server, delete_collections
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder

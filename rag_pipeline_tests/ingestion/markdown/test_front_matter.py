@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.ingestion.markdown.front_matter import (
+from rag_pipeline.ingestion.markdown.source import (
     Visibility,
     find_visibility,
     read_front_matter,

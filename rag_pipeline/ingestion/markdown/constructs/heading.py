@@ -12,8 +12,7 @@ from markdown_it import MarkdownIt
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.site.docusaurus import split_custom_id
 from rag_pipeline.ingestion.markdown.construct import Construct, Leaf
-from rag_pipeline.ingestion.markdown.constructs.html import HTML
-from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
+from rag_pipeline.ingestion.markdown.constructs.html import HTML, JSX
 from rag_pipeline.ingestion.markdown.constructs.text import FOOTNOTES, PARAGRAPH, clean_text
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope
 from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression

@@ -11,13 +11,13 @@ import pytest
 from rag_pipeline.core.errors import DocumentReadError, FrontMatterError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.pages.page_markdown import render_page
+from rag_pipeline.ingestion.publishing import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DOCS_DIR: Final = Path(__file__).parents[3] / "website" / "docs"
-EDGE_DOCS: Final = Path(__file__).parents[2] / "fixtures" / "docusaurus-edge-docs"
+DOCS_DIR: Final = Path(__file__).parents[2] / "website" / "docs"
+EDGE_DOCS: Final = Path(__file__).parents[1] / "fixtures" / "docusaurus-edge-docs"
 FENCE: Final = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?P<mark>`{3,}|~{3,})")
 SYNTAX: Final = re.compile(r"\s*(?:import\s.*from|import ['\"]|export |:::|</?[A-Za-z]|<!--|\{/\*)")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.ingestion.pages.publishing import publish_site
+from rag_pipeline.ingestion.publishing import publish_site
 from rag_pipeline_tests.ingestion.site.written_site import WrittenSite
 
 if TYPE_CHECKING:

@@ -11,24 +11,22 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source, SourceKind
 from rag_pipeline.ingestion.site.literals import get_property, take_value
-from rag_pipeline.ingestion.site.sources.plugins import (
+from rag_pipeline.ingestion.site.plugins import (
+    CURRENT,
+    DEFAULT_ID,
     LEFT_OUT,
+    DocsVersion,
+    check_inside,
     describe_left_out,
+    find_version_dir,
     join_route,
     list_api_specs,
     list_function_plugins,
     list_plugins,
     list_unknown_plugins,
+    list_versions,
     note_unread_options,
     read_page_options,
-)
-from rag_pipeline.ingestion.site.sources.versions import (
-    CURRENT,
-    DEFAULT_ID,
-    DocsVersion,
-    check_inside,
-    find_version_dir,
-    list_versions,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.site.addresses import PagePatterns
     from rag_pipeline.ingestion.site.literals import Literal, ObjectLiteral
-    from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
+    from rag_pipeline.ingestion.site.plugins import ContentPlugin
 
 
 @dataclass(frozen=True, slots=True)

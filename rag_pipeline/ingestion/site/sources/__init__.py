@@ -1,1 +1,0 @@
-"""The sources of a Docusaurus site, from the plugins, versions and locales of its configuration."""
