@@ -7,7 +7,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from rag_pipeline.answering.confidence import measure_signals, weigh_question
-from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
+from rag_pipeline.answering.conversations.follow_ups import (
+    complete_question,
+    needs_earlier,
+    orders_only,
+)
 from rag_pipeline.answering.conversations.history import choose_turns
 from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.models import Level
@@ -225,12 +229,16 @@ class Plan:
 def plan_question(query: Query, history: Sequence[Turn]) -> Plan:
     """Check a query and decide what to search for it.
 
+    An order that names no subject, such as "list the", is no question if nothing was asked before.
+
     Raises:
         QueryError: The query is not valid.
     """
     check_query(query)
     turns = choose_turns(history, query)
     reply = find_reply(query, has_turns=bool(turns))
+    if query.mode == Mode.NORMAL and not turns and orders_only(query.question):
+        reply = "about"
     if reply:
         return Plan(query, query.question, query.question, reply, ())
     question = remove_small_talk(query.question)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.reading.small_talk import find_reply, remove_small_talk
+from rag_pipeline.core.text.form_words import CODE_LANGUAGE
 from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode, Query
 
@@ -75,6 +76,17 @@ _UNNAMED: Final = find_distinct_terms(
 )
 """Stems of words that ask for more about a subject but do not name one."""
 
+_ORDERS: Final = frozenset({
+    "list", "name", "enumerate", "show", "explain", "define", "describe", "give", "tell", "make",
+    "summarize", "summarise", "rephrase", "repeat", "translate", "elaborate", "continue",
+    "shorter", "longer", "simpler",
+})  # fmt: skip
+_LANGUAGE: Final = re.compile(
+    rf"\b(?:in|to|into|with|using)\s+(?:{CODE_LANGUAGE}|english|german|french|spanish|italian|urdu|hindi"
+    r"|arabic|chinese|japanese|portuguese|russian)(?!\w)",
+    re.IGNORECASE,
+)
+
 
 def complete_question(question: str, turns: Sequence[Turn]) -> str:
     """Return the question with the earlier question that it needs in front of it.
@@ -116,6 +128,8 @@ def needs_earlier(question: str) -> bool:
     text = question.strip()
     if len(text) > MAX_FOLLOW_UP_CHARS or _is_small_talk(text):
         return False
+    if orders_only(text):
+        return True
     text = _QUOTED.sub(" quotation ", remove_small_talk(text)).casefold()
     words = _WORD.findall(text)
     is_empty = all(word in _MARKS for word in words)
@@ -128,6 +142,16 @@ def needs_earlier(question: str) -> bool:
         or any(_points_back(words, at) for at in range(len(words)))
         or _names_no_subject(words)
     )
+
+
+def orders_only(question: str) -> bool:
+    """Return True if a question is an order that names no subject, such as "list the".
+
+    A language, as in "show that in python", is a form of the answer.
+    """
+    text = _LANGUAGE.sub(" ", question[:MAX_FOLLOW_UP_CHARS]).casefold()
+    first, *others = _WORD.findall(remove_small_talk(text).removeprefix("please")) or [""]
+    return first in _ORDERS and not any(map(_is_content, others))
 
 
 def _shorten(question: str) -> str:

@@ -12,7 +12,7 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
 from rag_pipeline.answering.preparing import plan_question
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
-from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.growth import assert_linear
 
 FOLLOW_UPS: Final = """\
@@ -93,6 +93,12 @@ Can you summarize that in two sentences?
 As bullet points, please
 Briefly
 Rephrase that
+list
+name the
+list the steps
+longer
+show an example in python
+translate that to german
 Und warum nicht mit TypeScript?
 Aber warum?
 Et sous Windows ?
@@ -194,6 +200,22 @@ def test_a_follow_up_that_asks_for_code_does_not_ask_for_a_meaning(question: str
 @pytest.mark.parametrize("question", [*COMPLETE_QUESTIONS, "", "  ", "?!", "\x00", "\udc80"])
 def test_a_question_that_makes_sense_alone_is_searched_as_asked(question: str) -> None:
     assert complete_question(question, [Turn(FIRST)]) == question
+
+
+@pytest.mark.parametrize("question", ["list", "name the", "give an example", "Explain it simply"])
+def test_an_order_without_a_subject_is_no_question_if_nothing_was_asked(question: str) -> None:
+    assert plan_question(Query(question), []).reply == "about"
+    assert not plan_question(Query(question), [Turn(FIRST)]).reply
+    selected = Query(question, Mode.SELECTED_TEXT_ONLY, "A plugin is a function.")
+    assert not plan_question(selected, []).reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["list the crates", "explain lifetimes", "name servers", "list steps to mill", "example"],
+)
+def test_an_order_with_a_subject_is_a_question(question: str) -> None:
+    assert not plan_question(Query(question), []).reply
 
 
 def test_nothing_is_added_without_earlier_turns() -> None:
