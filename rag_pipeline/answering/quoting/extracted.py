@@ -18,12 +18,12 @@ from rag_pipeline.answering.quoting.choosing import (
     measure_definition,
 )
 from rag_pipeline.answering.quoting.figures import find_figures
-from rag_pipeline.answering.quoting.passages import ends_sentence
+from rag_pipeline.answering.quoting.passages import ends_sentence, refers_back
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
 from rag_pipeline.answering.tables import split_units
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.text.terms import count_words, extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
 _ENTRY_SENTENCES: Final = 3  # size up to which a text is an entry, as in a glossary
 _MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relative to the best one
+_LEANING: Final = 0.4  # share of its weight that a sentence keeps if it says little without others
+_WHOLE_WORDS: Final = 5  # size from which a sentence says something on its own
 
 _HEADING_MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
 
@@ -142,9 +144,10 @@ def _mark_sentences(
 ) -> tuple[tuple[int, int], ...]:
     """Return the places of the sentences with most terms of the question, in order of the text.
 
-    If the question asks for the meaning of a term, the sentence that defines it is marked. In a
-    short text below a heading that is the term, as in a glossary, that is the first sentence. So it
-    is if no sentence has a term of the question, but a heading has.
+    A short sentence, or one that refers to the text before it, counts less, because it may be shown
+    alone. If the question asks for the meaning of a term, the sentence that defines it is marked.
+    In a short text below a heading that is the term, as in a glossary, that is the first sentence.
+    So it is if no sentence has a term of the question, but a heading has.
     """
     source, low, high = choice.source, choice.parts[0].start, choice.parts[-1].end
     asked = {term: weights.get(term, 1.0) for term in extract_terms(question)}
@@ -163,6 +166,7 @@ def _mark_sentences(
         return ((units[defining].start - low, units[defining].end - low),)
     shares = {
         unit: sum(asked[term] for term in asked.keys() & find_distinct_terms(texts[unit]))
+        * (1.0 if _stands_alone(texts[unit]) else _LEANING)
         for unit in units
     }
     best = max(shares.values(), default=0.0)
@@ -174,6 +178,11 @@ def _mark_sentences(
         for unit in sorted(marked, key=lambda unit: unit.start)
         if shares[unit] > 0 and shares[unit] >= _MARKED_SHARE * best
     )
+
+
+def _stands_alone(sentence: str) -> bool:
+    """Return True if a sentence can be understood without the text around it."""
+    return count_words(sentence) >= _WHOLE_WORDS and not refers_back(sentence)
 
 
 def _find_definition(

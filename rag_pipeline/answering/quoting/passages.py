@@ -98,7 +98,12 @@ class Part:
     @property
     def refers_back(self) -> bool:
         """True if the part begins with a word such as `It` that refers to the text before it."""
-        return _REFERS_BACK.match(self.text) is not None
+        return refers_back(self.text)
+
+
+def refers_back(text: str) -> bool:
+    """Return True if a text begins with a word such as `It` that refers to the text before it."""
+    return _REFERS_BACK.match(text) is not None
 
 
 def find_parts(source: Source) -> list[Part]:

@@ -107,6 +107,15 @@ def test_a_label_is_not_marked_if_a_sentence_has_a_word_of_the_question() -> Non
     assert mark(question, "IMU 200 Hz", "Sensors") == ["IMU 200 Hz"]
 
 
+@pytest.mark.parametrize(
+    "leaning", ["ROS 2 removed masters.", "So the master was removed in ROS 2."]
+)
+def test_a_sentence_that_stands_alone_is_marked_before_a_fragment(leaning: str) -> None:
+    whole = "ROS 2 has no master, because nodes find each other."
+    assert mark("why was the master removed in ROS 2", f"{whole} {leaning}", "Nodes") == [whole]
+    assert mark("why was the master removed in ROS 2", f"{leaning} Fine.", "Nodes") == [leaning]
+
+
 def test_code_is_quoted_but_not_marked() -> None:
     answer, _ = ask("Which rclpy call spins the walker node?", CODE)
     (passage,) = answer.passages
