@@ -260,13 +260,14 @@ def _is_likely(word: str, other: str) -> bool:
     The first letter is rarely wrong, unless it was exchanged with the second. The first vowel is
     rarely another vowel, because that usually makes another word (pan, pen, pin). A word with an
     ending is another form of the word without it (jitter, jittery). A word of four letters has so
-    many neighbours that only exchanged letters count.
+    many neighbours that only exchanged letters, or a missing letter of a pair (isac), count.
     """
     if word.startswith(other) and word != other + other[-1]:
         return False
     if other[0] != word[0] and other[:2] != word[1] + word[0]:
         return False
-    if len(word) == MIN_LETTERS and sorted(other) != sorted(word):
+    is_pair = any(word[:at] + letter + word[at:] == other for at, letter in enumerate(word))
+    if len(word) == MIN_LETTERS and sorted(other) != sorted(word) and not is_pair:
         return False
     vowel = next((at for at, letter in enumerate(word) if letter in _VOWELS), len(word))
     return (

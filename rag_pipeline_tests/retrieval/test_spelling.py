@@ -52,7 +52,8 @@ def test_everyday_words_are_never_misspelled() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["gripppr", "Gripppr", "quaternoin", "zreo", "odometery", "kinemtics", "teh", "Hwo"]
+    "word",
+    ["gripppr", "Gripppr", "quaternoin", "zreo", "odometery", "kinemtics", "teh", "Hwo", "invers"],
 )
 def test_a_word_that_is_in_no_vocabulary_may_be_misspelled(word: str) -> None:
     assert find_misspelled(make_evidence("robot", word), load_everyday_words) == (word,)
@@ -105,6 +106,7 @@ def test_the_everyday_words_are_loaded_only_for_an_unknown_word() -> None:
         ("a sotf egg", "a soft egg"),
         ("Waht si teh gripepr?", "What si the gripper?"),
         ("whta cna it get and hwo", "what can it get and how"),
+        ("glas", "glass"),  # of four letters, one of a pair is missing
         ("a suft egg", None),  # another first vowel, and too short
         ("rubberty", None),  # no slip: an ending
         ("a xripper", None),  # another first letter

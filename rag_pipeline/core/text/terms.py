@@ -418,12 +418,13 @@ def load_everyday_words() -> frozenset[str]:
     """Return about 35,000 frequent English words and names in lower case, read once per process.
 
     They are the whole words in the vocabularies of the local embedding model and of cl100k_base,
-    which are files of this package. No model is loaded, so the words are available with each
-    embedding provider.
+    which are files of this package. A beginning such as `invers`, which cl100k_base has as a token,
+    is no word. No model is loaded, so the words are available with each embedding provider.
     """
     data = files("rag_pipeline") / "data"
-    pieces = (data / "minilm" / "tokenizer.json").read_text(encoding="utf-8")
+    vocabulary = (data / "minilm" / "tokenizer.json").read_text(encoding="utf-8")
+    pieces = frozenset(_WORD_PIECE.findall(vocabulary))
     tokens = VOCABULARY.read_bytes()
     spelled = (a2b_base64(token)[1:] for token in _BPE_TOKEN.findall(tokens))
     words = (word.decode().lower() for word in spelled if word.isalpha())
-    return frozenset((*_WORD_PIECE.findall(pieces), *words)) - _SLIPS
+    return pieces.union(word for word in words if word + "e" not in pieces) - _SLIPS
