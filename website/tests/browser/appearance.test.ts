@@ -76,6 +76,11 @@ test('a question and an answer from right to left are aligned so', async () => {
   }
   // The panel itself keeps the direction of the page.
   expect(await panel.root.evaluate((node) => getComputedStyle(node).direction)).toBe('ltr');
+  // Questions of both directions are at the same side of it.
+  const ends = await panel.turns.evaluateAll((turns) =>
+    turns.map((turn) => Math.round(turn.firstElementChild?.getBoundingClientRect().right ?? 0)),
+  );
+  expect(new Set(ends).size).toBe(1);
 });
 
 test('formulas of the book are readable in forced colors and on a page from right to left', async () => {

@@ -36,9 +36,9 @@ const OneTurn = memo(function OneTurn({
 }: Omit<Props, 'turns'> & {turn: Turn; isLast: boolean}): ReactNode {
   return (
     <article className={styles.turn} data-robotutor="turn" data-status={turn.status}>
-      <div className={styles.question} dir="auto">
+      <div className={styles.question}>
         {turn.asked.selection && <AskedAbout text={turn.asked.selection.text} />}
-        <p>{turn.asked.question}</p>
+        <p dir="auto">{turn.asked.question}</p>
       </div>
       <AnswerView turn={turn} actions={actions} />
       <Rating turn={turn} onRate={onRate}>
