@@ -512,47 +512,51 @@ def _ask(
     query: GoldenQuery, ask: Asker, pages: Mapping[str, ParsedDoc], max_chunk_tokens: int
 ) -> AnswerResult:
     reply = _try(ask, Query(query.question))
-    given = reply.answer
-    answered = given is not None and given.kind is not AnswerKind.REFUSED
-    # The related sections that a refusal lists may match facts, but they answer nothing.
-    found, missed = find_facts(query.facts, reply.text if answered else "")
-    # Above each passage stands the place that it comes from, which is not part of the answer.
-    passages = given.passages if given is not None else ()
-    body = "\n\n".join(passage.text for passage in passages) or reply.text
-    written, _, cited = count_sentences(given) if given is not None else (0, 0, 0)
-    return AnswerResult(
+    result = AnswerResult(
         query_id=query.id,
         question=query.question,
         category=query.category,
         half=query.half,
         answerable=bool(query.expected),
         kind=reply.kind,
-        level=given.grounding.level.value if given is not None else None,
+        first_is_right=False if query.expected else None,
+        facts_missed=query.facts,
+        latency_ms=reply.latency_ms,
+        error=reply.error,
+    )
+    given = reply.answer
+    if given is None:
+        return result
+    answered = given.kind is not AnswerKind.REFUSED
+    # The related sections that a refusal lists may match facts, but they answer nothing.
+    found, missed = find_facts(query.facts, given.text if answered else "")
+    # Above each passage stands the place that it comes from, which is not part of the answer.
+    body = "\n\n".join(passage.text for passage in given.passages) or given.text
+    written, _, cited = count_sentences(given)
+    return replace(
+        result,
+        level=given.grounding.level.value,
         first_is_right=_starts_right(given, query.expected),
-        text=reply.text,
+        text=given.text,
         facts_found=found,
         facts_missed=missed,
-        sections=_name_sections(given) if given is not None and answered else (),
+        sections=_name_sections(given) if answered else (),
         word_count=count_words(body),
         dangling=answered and begins_dangling(body),
-        passage_count=len(passages),
-        broken_passages=find_broken_passages(given, pages, max_chunk_tokens)
-        if given is not None
-        else (),
+        passage_count=len(given.passages),
+        broken_passages=find_broken_passages(given, pages, max_chunk_tokens),
         sentence_count=written,
         cited_count=cited,
         unsupported=_list_unsupported(given),
         notices=_list_notices(given),
-        latency_ms=reply.latency_ms,
-        error=reply.error,
     )
 
 
-def _starts_right(given: Answer | None, expected: Sequence[ExpectedSection]) -> bool | None:
+def _starts_right(given: Answer, expected: Sequence[ExpectedSection]) -> bool | None:
     """Return True if the first quoted passage is from an expected section; None if none counts."""
-    if not expected or (given is not None and given.kind is AnswerKind.GENERATED):
+    if not expected or given.kind is AnswerKind.GENERATED:
         return None
-    if given is None or not given.passages:
+    if not given.passages:
         return False
     number = given.passages[0].number
     source = next(one for one in given.grounding.sources if one.number == number)
@@ -560,18 +564,14 @@ def _starts_right(given: Answer | None, expected: Sequence[ExpectedSection]) -> 
     return any(hits_section(place, one) for one in expected)
 
 
-def _list_notices(given: Answer | None) -> tuple[str, ...]:
+def _list_notices(given: Answer) -> tuple[str, ...]:
     """Return the codes of the notices, with `model_declined` also for a refusal by the model."""
-    if given is None:
-        return ()
     declined = given.grounding.reason is Reason.MODEL_DECLINED
     return (*(notice.code for notice in given.notices), *(("model_declined",) if declined else ()))
 
 
-def _list_unsupported(given: Answer | None) -> tuple[str, ...]:
+def _list_unsupported(given: Answer) -> tuple[str, ...]:
     """Return the sentences of a model that are in no source."""
-    if given is None:
-        return ()
     written, grounded, _ = count_sentences(given)
     noted = {notice.code: notice.data for notice in given.notices}
     left = noted.get("sentences_dropped", noted.get("sentences_marked", {}))

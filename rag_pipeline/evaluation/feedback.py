@@ -92,18 +92,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
-    """The answers and ratings of one week.
-
-    Attributes:
-        monday: First day of the week, in UTC.
-        answer_count: Number of answers.
-        unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
-        helpful: Share of ratings that are 4 or 5; None without ratings.
-        by_level: Number of answers by level.
-    """
-
-    monday: date
+class _Figures:
     answer_count: int
     unanswered_count: int
     helpful: Interval | None
@@ -111,28 +100,39 @@ class Week:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackReport:
+class Week(_Figures):
+    """The answers and ratings of one week.
+
+    Attributes:
+        answer_count: Number of answers.
+        unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
+        helpful: Share of ratings that are 4 or 5; None without ratings.
+        by_level: Number of answers by level.
+        monday: First day of the week, in UTC.
+    """
+
+    monday: date
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReport(_Figures):
     """What readers think of the answers in the log.
 
     Attributes:
         answer_count: Number of answers in the log.
         unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
         helpful: Share of ratings that are 4 or 5 (SC-005); None without ratings.
+        by_level: Number of answers by level.
         worst_sections: At most 10 sections with a rating of 1 or 2, most such ratings first.
         weeks: Every week with an answer, oldest first.
         tags: Number of ratings by tag, most frequent first.
         notes: At most 10 notes, newest first.
-        by_level: Number of answers by level.
     """
 
-    answer_count: int
-    unanswered_count: int
-    helpful: Interval | None
     worst_sections: tuple[SectionRatings, ...]
     weeks: tuple[Week, ...]
     tags: dict[str, int]
     notes: tuple[Note, ...]
-    by_level: dict[str, int]
 
 
 def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) -> FeedbackReport:
@@ -149,15 +149,18 @@ def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) 
         for one in reversed(known)
         if one.note.strip()
     ]
+    by_week: dict[date, list[LoggedAnswer]] = defaultdict(list)
+    for answer in answers:
+        day = answer.asked_at.date()
+        by_week[day - timedelta(days=day.weekday())].append(answer)
     return FeedbackReport(
-        answer_count=len(answers),
-        unanswered_count=_count_unanswered(answers),
-        helpful=_find_helpful(answers, given),
+        *_measure(answers, given),
         worst_sections=tuple(_find_worst(answers, given)),
-        weeks=tuple(_split_weeks(answers, given)),
+        weeks=tuple(
+            Week(*_measure(asked, given), monday) for monday, asked in sorted(by_week.items())
+        ),
         tags=dict(tags.most_common()),
         notes=tuple(notes[:_MAX_NOTES]),
-        by_level=_count_levels(answers),
     )
 
 
@@ -166,17 +169,14 @@ def is_unanswered(answer: LoggedAnswer) -> bool:
     return answer.level in {"closest_passages", "not_covered"}
 
 
-def _count_unanswered(answers: Sequence[LoggedAnswer]) -> int:
-    return sum(is_unanswered(one) for one in answers)
-
-
-def _count_levels(answers: Sequence[LoggedAnswer]) -> dict[str, int]:
-    return dict(Counter(one.level for one in answers))
-
-
-def _find_helpful(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> Interval | None:
-    rated = [given[one.answer_id] for one in answers if one.answer_id in given]
-    return find_interval([rating >= GOOD_RATING for rating in rated])
+def _measure(
+    answers: Sequence[LoggedAnswer], given: dict[str, int]
+) -> tuple[int, int, Interval | None, dict[str, int]]:
+    """Return the figures of some answers; `given` has the ratings by the ids of answers."""
+    rated = [given[one.answer_id] >= GOOD_RATING for one in answers if one.answer_id in given]
+    unanswered_count = sum(map(is_unanswered, answers))
+    by_level = dict(Counter(one.level for one in answers))
+    return len(answers), unanswered_count, find_interval(rated), by_level
 
 
 def _find_worst(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list[SectionRatings]:
@@ -197,23 +197,6 @@ def _find_worst(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list[
     ]
     bad = [section for section in sections if section.bad_count]
     return sorted(bad, key=lambda one: (-one.bad_count, one.mean, one.url))[:_MAX_SECTIONS]
-
-
-def _split_weeks(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list[Week]:
-    by_week: dict[date, list[LoggedAnswer]] = defaultdict(list)
-    for one in answers:
-        day = one.asked_at.date()
-        by_week[day - timedelta(days=day.weekday())].append(one)
-    return [
-        Week(
-            monday,
-            len(asked),
-            _count_unanswered(asked),
-            _find_helpful(asked, given),
-            _count_levels(asked),
-        )
-        for monday, asked in sorted(by_week.items())
-    ]
 
 
 SAME_SUBJECT: Final = 0.6

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.protocols import LedgerEntry
     from rag_pipeline.core.sources import Source
 
 _STAGE: Final = "discovery"
@@ -76,13 +77,8 @@ class Discovery:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFile:
-    """Metadata of an indexed file from the previous scan; an unchanged file is not read again."""
-
-    size_bytes: int
-    mtime_ns: int
-    sha256: str
+KnownFile: TypeAlias = "LedgerEntry | DiscoveredDoc"
+"""Size, time and hash of a file from the previous scan; an unchanged file is not read again."""
 
 
 @dataclass(slots=True)
@@ -127,8 +123,8 @@ def discover_docs(
 
     Args:
         docs_dir: The docs folder. Only its sources are read, if there are any.
-        known: Size, modification time and hash of files, as an earlier scan found them. A file
-            with the same size and time is not read; it keeps the known hash.
+        known: The files as an earlier scan found them. A file with the same size and modification
+            time is not read; it keeps the known hash.
         manifest: The `rag-manifest.json` of the built site. With it, all files are read.
         sources: The sources of the book; empty if it has only its docs folder.
         with_unlisted: True if pages with `unlisted: true` are documents too.

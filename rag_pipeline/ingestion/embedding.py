@@ -79,7 +79,7 @@ def embed_chunks(
         cache: Vectors by model fingerprint and SHA-256 of the embedding text. A cached vector with
             a wrong dimension or with values that are not finite is computed again.
         read_spare: Takes the hashes of texts that the cache lacks, and returns those of their
-            vectors that another place has, by text hash. The model must be the same.
+            vectors that another place has, by text hash. They are sound and of the same model.
 
     Returns:
         The vectors, in the order of `chunks`.
@@ -94,11 +94,7 @@ def embed_chunks(
     kept = cache.get_many(model.fingerprint, sorted(set(hashes)))
     known = {text_hash: found for text_hash, found in kept.items() if _is_sound(found, model)}
     if lacking := frozenset(hashes) - known.keys():
-        restored = {
-            text_hash: found
-            for text_hash, found in read_spare(lacking).items()
-            if text_hash in lacking and _is_sound(found, model)
-        }
+        restored = read_spare(lacking)
         if restored:
             cache.put_many(model.fingerprint, restored)
         known |= restored
@@ -367,8 +363,6 @@ def _embed_segments(
     run: IngestionRun, segments: Sequence[_Segment], figures: dict[DocId, Counter[str]]
 ) -> None:
     """Embed segments in one call, and add to the figures of each document."""
-    if not segments:
-        return
     context = run.context
     embedder = context.services.embedder
     chunks = [chunk for segment in segments for chunk in segment.chunks]

@@ -124,9 +124,6 @@ def parse_doc(
         problems += [f"{doc.doc_id}: {problem}" for problem in spec.problems]
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
-    if not (content.uses or content.left_out or content.unread or content.unread_tags or problems):
-        parsed = _find_images(ParsedDoc(document, text, content.blocks), doc, site)
-        return _take_built_page(parsed, imported)
     splicer = Splicer(
         doc.doc_id,
         imported,
@@ -134,21 +131,19 @@ def parse_doc(
         component_text=site.component_text,
         warnings=problems,
     )
-    if not content.uses:
+    if content.uses:
+        place = locate_page(doc.path, find_site_dir(find_place(doc.source, doc.doc_id), doc.path))
+        page = splicer.splice_page(text, content, place)
+        own = (
+            replace(heading, line=find_page_line(page.origins, heading.line))
+            for heading in page.headings
+        )
+        document = replace(document, headings=tuple(own))
+        parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
+    else:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
-        parsed = _find_images(parsed, doc, site)
-        return _take_built_page(parsed, imported)
-    place = locate_page(doc.path, find_site_dir(find_place(doc.source, doc.doc_id), doc.path))
-    page = splicer.splice_page(text, content, place)
-    headings = (
-        replace(heading, line=find_page_line(page.origins, heading.line))
-        for heading in page.headings
-    )
-    document = replace(document, headings=tuple(headings))
-    parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
-    parsed = _find_images(parsed, doc, site)
-    return _take_built_page(parsed, imported)
+    return _take_built_page(_find_images(parsed, doc, site), imported)
 
 
 def _find_images(parsed: ParsedDoc, doc: DiscoveredDoc, site: SiteSettings) -> ParsedDoc:
@@ -239,8 +234,7 @@ def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:
     if not entry:
         return parsed
     document, differences = take_addresses(parsed.document, read_page(entry))
-    warnings = tuple(str(difference) for difference in differences)
-    notes = replace(parsed.notes, warnings=parsed.notes.warnings + warnings)
+    notes = replace(parsed.notes, warnings=parsed.notes.warnings + differences)
     return replace(parsed, document=document, notes=notes)
 
 

@@ -21,7 +21,7 @@ from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.rules import find_shared_addresses
 from rag_pipeline.core.site.addresses import RecordedSite, relate_sources
-from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
+from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.site.site_file import find_config_notes
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def scan_docs(
         if known == (collection_id, entries, failures):
             return earlier
     known_files = {
-        doc_id: KnownFile(entry.size_bytes, entry.mtime_ns, entry.sha256)
+        doc_id: entry
         for doc_id, entry in entries.items()
         if entry.pipeline_fingerprint == context.fingerprint_of(doc_id)
     }

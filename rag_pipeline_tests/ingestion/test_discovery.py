@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import DocsFolderError
-from rag_pipeline.core.models import DocFailure
+from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.core.site.files import read_site_file
 from rag_pipeline.core.sources import Source
-from rag_pipeline.ingestion.discovery import Discovery, KnownFile, discover_docs
+from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 
 if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
@@ -32,11 +32,9 @@ def names(discovery: Discovery) -> list[str]:
     return [doc.doc_id for doc in discovery.docs]
 
 
-def remember(discovery: Discovery) -> dict[DocId, KnownFile]:
+def remember(discovery: Discovery) -> dict[DocId, DiscoveredDoc]:
     """Return the documents that a scan found, as known files for the next scan."""
-    return {
-        doc.doc_id: KnownFile(doc.size_bytes, doc.mtime_ns, doc.sha256) for doc in discovery.docs
-    }
+    return {doc.doc_id: doc for doc in discovery.docs}
 
 
 def test_markdown_files_are_found_and_sorted_by_document_id(tmp_path: Path) -> None:

@@ -332,8 +332,7 @@ def write_spec(text: str, place: str, files: Mapping[str, bytes | None]) -> Spec
     if not isinstance(spec, dict) or not {"openapi", "swagger"} & spec.keys():
         return None
     resolver = _Resolver({place: spec}, files)
-    stated = spec.get("info")
-    info = stated if isinstance(stated, dict) else {}
+    info = _dict(spec.get("info"))
     page = _Page([f"---\ntitle: {json.dumps(str(info.get('title') or 'API'))}\n---"])
     _add_description(page, str(info.get("description") or ""))
     for tag, described, operations in _group(_list_operations(spec, place, resolver), spec):
@@ -440,8 +439,7 @@ def _list_operations(
 ) -> Iterator[dict[str, Any]]:
     """Yield the operations of an OpenAPI document, each with its method and path."""
     for part in ("paths", "webhooks", "x-webhooks"):
-        paths = spec.get(part)
-        for path, stated in (paths if isinstance(paths, dict) else {}).items():
+        for path, stated in _dict(spec.get(part)).items():
             entries = stated
             if isinstance(stated, dict) and "$ref" in stated:
                 entries = resolver.resolve(stated, place)
@@ -463,7 +461,7 @@ def _list_operations(
 
 
 def _list_objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [one for one in _list(value) if isinstance(one, dict)]
 
 
 def _group(

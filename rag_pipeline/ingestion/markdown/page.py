@@ -10,7 +10,7 @@ import bisect
 import html
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -395,13 +395,12 @@ def read_content(
 
 def _take_images(scope: Scope, starts: Sequence[int]) -> tuple[Figure, ...]:
     """Return the images of the block that was cleaned, in order, and remove them from the scope."""
-    if not scope.images:
-        return ()
-    images = {image.start: image for image in scope.images}  # a tag may be read twice
-    scope.images.clear()
-    return tuple(
-        Figure("image", *images[at][1:], bisect.bisect_right(starts, at)) for at in sorted(images)
+    found = tuple(
+        replace(image, line=bisect.bisect_right(starts, at))
+        for at, image in sorted(scope.images.items())
     )
+    scope.images.clear()
+    return found
 
 
 def _read_headings(

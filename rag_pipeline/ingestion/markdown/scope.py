@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from rag_pipeline.core.models import Figure
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.ingestion.markdown.openapi import (
     API_COMPONENTS,
@@ -113,22 +114,6 @@ class Use:
     text: str = ""
 
 
-class Image(NamedTuple):
-    """An image as a page writes it.
-
-    Attributes:
-        start: Offset in the source.
-        target: The address, or the path of the file.
-        alt: The alternative text; may be empty.
-        caption: The caption; may be empty.
-    """
-
-    start: int
-    target: str
-    alt: str
-    caption: str
-
-
 @dataclass(slots=True)
 class Scope:
     """The imports, literal values and tab labels of one file, and what cleaning the file has found.
@@ -145,7 +130,7 @@ class Scope:
         unread: Directives such as `::include`, which only a plugin of the site can read.
         unread_tags: Names of the components with a text that cannot be read without running code.
         image_files: Target of each import of an image, by its name in the file.
-        images: The images in the block that is being cleaned.
+        images: The images in the block that is being cleaned, by their offset in the source.
     """
 
     files: dict[str, Use] = field(default_factory=dict)
@@ -158,11 +143,12 @@ class Scope:
     unread: list[str] = field(default_factory=list)
     unread_tags: list[str] = field(default_factory=list)
     image_files: dict[str, str] = field(default_factory=dict)
-    images: list[Image] = field(default_factory=list)
+    images: dict[int, Figure] = field(default_factory=dict)
 
     def add_image(self, start: int, target: str, alt: str, caption: str) -> None:
         """Remember an image of the block that is being cleaned."""
-        self.images.append(Image(start, target, " ".join(alt.split()), " ".join(caption.split())))
+        shown, told = " ".join(alt.split()), " ".join(caption.split())
+        self.images[start] = Figure("image", target, shown, told, line=0)
 
     def find_value(self, expression: str) -> str | None:
         """Return the text that an expression shows, without its braces; None if it is not known."""

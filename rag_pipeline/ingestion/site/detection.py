@@ -147,9 +147,9 @@ def detect_site(
     chosen = _choose_plugin(plugins, path, plugin_id, docs_dir)
     first = chosen or plugins[0]
     others = [plugin for plugin in plugins if plugin is not first]
-    found = list_sources(config, path, [first, *others], only=chosen is not None)
+    sources, notes = list_sources(config, path, [first, *others], only=chosen is not None)
     route = first.read_route(path.parent)
-    latest = next((source for source in found.sources if source.is_latest), None)
+    latest = next((source for source in sources if source.is_latest), None)
     has_released = latest is not None and latest.version is not None
     if route.value is None and latest is not None and has_released:  # the docs folder is not built
         route = ConfigValue(route.name, latest.route_base_path, Origin.READ)
@@ -158,8 +158,8 @@ def detect_site(
         first.find_dir(path.parent),
         first.folder,
         reader,
-        found.sources,
-        tuple(found.notes),
+        sources,
+        tuple(notes),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -109,20 +109,6 @@ def list_locales(config: ObjectLiteral, site_dir: Path, guesses: list[str]) -> l
 _GUESS: Final = "A guess:"
 
 
-@dataclass(slots=True)
-class SourceList:
-    """The sources of a site.
-
-    Attributes:
-        sources: The sources, those of the default locale first; empty if the site has only one
-            docs folder.
-        notes: Sentences about parts of the site that are left out.
-    """
-
-    sources: tuple[Source, ...] = ()
-    notes: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A folder of the site in its default locale: one version of the docs, a blog or the pages."""
@@ -144,8 +130,10 @@ class _Part:
 
 def list_sources(
     config: ObjectLiteral, path: Path, docs_plugins: Sequence[ContentPlugin], *, only: bool
-) -> SourceList:
-    """Return the sources of a site.
+) -> tuple[tuple[Source, ...], list[str]]:
+    """Return the sources of a site, and sentences about parts of the site that are left out.
+
+    The sources of the default locale come first. There are none if the site has only a docs folder.
 
     Args:
         config: The configuration.
@@ -157,32 +145,31 @@ def list_sources(
     Raises:
         ConfigurationError: A folder is missing, or two sources collide.
     """
-    found, site_dir = SourceList(), path.parent
+    notes, site_dir = list[str](), path.parent
     parts: list[_Part] = []
     for plugin in docs_plugins[:1] if only else docs_plugins:
-        parts += _list_docs(plugin, path, found.notes)
+        parts += _list_docs(plugin, path, notes)
     if not only:
         for kind in (SourceKind.BLOG, SourceKind.PAGES):
-            parts += _list_others(config, kind, path, parts, found.notes)
-        found.notes += _note_unclear_plugins(config)
+            parts += _list_others(config, kind, path, parts, notes)
+        notes += _note_unclear_plugins(config)
     for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
-        found.notes += note_unread_options(plugin, name)
+        notes += note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].find_dir(site_dir)
     sources = [
         _make_source(part, locale, docs_dir, site_dir)
-        for locale in _choose_locales(config, path, parts, found.notes)
+        for locale in _choose_locales(config, path, parts, notes)
         for part in parts
     ]
     if not only:
-        sources += list_api_specs(config, site_dir, docs_dir, found.notes)
+        sources += list_api_specs(config, site_dir, docs_dir, notes)
     if len(sources) == 1 and sources[0].folder == docs_dir and not sources[0].has_own_rules:
-        return found
+        return (), notes
     try:
-        found.sources = read_sources(sources) or ()
+        return read_sources(sources) or (), notes
     except ValueError as error:
         problem, _, remedy = str(error).partition(". ")
         raise ConfigurationError(str(path), problem, remedy) from None
-    return found
 
 
 def is_doubt(note: str) -> bool:

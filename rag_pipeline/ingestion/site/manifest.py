@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.models import Heading
 from rag_pipeline.core.site.files import MAX_BUILD_BYTES, find_root, read_site_file
 from rag_pipeline.ingestion.site.docusaurus_config import find_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import Document, Heading
+    from rag_pipeline.core.models import Document
     from rag_pipeline.core.sources import Source
 
 MANIFEST_FILE: Final = "rag-manifest.json"
@@ -34,50 +35,18 @@ _REMEDY: Final = "Build the website again with the matching version of docusauru
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestHeading:
-    """A heading of a built page. `anchor` is None if the heading has no id."""
-
-    level: int
-    text: str
-    anchor: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ManifestPage:
     """A page of the built site.
 
     Attributes:
         source_sha256: Hash of the file's bytes when the site was built, 64 hexadecimal digits.
         permalink: Path of the page with the base URL, percent-encoded.
-        headings: The headings of the page's text, in their order.
+        headings: The headings of the page's text, in their order. Their lines are not known.
     """
 
     source_sha256: str
     permalink: str
-    headings: tuple[ManifestHeading, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A place where the site's address or anchor is not the one that the rules predict.
-
-    Attributes:
-        doc_path: Path of the document below the docs folder.
-        line: Line of the heading, 1-based; 0 for the address of the page.
-        predicted: Address or anchor by the rules of Docusaurus; None if a heading should have none.
-        built: Address or anchor in the built site; None if the site has no such heading.
-    """
-
-    doc_path: str
-    line: int
-    predicted: str | None
-    built: str | None
-
-    def __str__(self) -> str:
-        """Return the difference as a sentence for a report."""
-        place = f"{self.doc_path}:{self.line}" if self.line else self.doc_path
-        built = "no such heading" if self.built is None else self.built
-        return f"{place}: expected {self.predicted or 'no anchor'}, the site has {built}"
+    headings: tuple[Heading, ...]
 
 
 def read_manifest(path: Path, docs_dir: Path, source: Source | None = None) -> dict[str, bytes]:
@@ -148,7 +117,7 @@ def read_page(entry: bytes | str) -> ManifestPage:
         source_sha256=str(page["sourceHash"]),
         permalink=str(page["permalink"]),
         headings=tuple(
-            ManifestHeading(int(one["level"]), str(one["text"]), one["id"] or None)
+            Heading(int(one["level"]), str(one["text"]), one["id"] or None, 0)
             for one in page["headings"]
         ),
     )
@@ -159,9 +128,7 @@ def describes(entry: bytes, content: bytes) -> bool:
     return read_page(entry).source_sha256 == hashlib.sha256(content).hexdigest()
 
 
-def take_addresses(
-    document: Document, page: ManifestPage
-) -> tuple[Document, tuple[Difference, ...]]:
+def take_addresses(document: Document, page: ManifestPage) -> tuple[Document, tuple[str, ...]]:
     """Return a document with the address and anchors of the built page, and what differs.
 
     A heading that the built page does not have keeps its predicted anchor, unless the page has
@@ -171,11 +138,11 @@ def take_addresses(
         document: The document with the address and anchors that the rules predict.
         page: The page that the site built from the same file content.
     """
-    differences: list[Difference] = []
+    differences: list[str] = []
     host = _HOST.match(document.url)
     url = (host[0] if host else "") + page.permalink
     if url != document.url:
-        differences.append(Difference(document.doc_path, 0, document.url, url))
+        differences.append(f"{document.doc_path}: expected {document.url}, the site has {url}")
     built = _align(document.headings, page.headings)
     anchors = {one.anchor for one in page.headings}
     headings: list[Heading] = []
@@ -185,16 +152,15 @@ def take_addresses(
             anchor = None
         headings.append(replace(heading, anchor=anchor))
         if found is None or found.anchor != heading.anchor:
-            site_anchor = found.anchor if found else None
+            shown = (found.anchor if found else None) or "no such heading"
             differences.append(
-                Difference(document.doc_path, heading.line, heading.anchor, site_anchor)
+                f"{document.doc_path}:{heading.line}: expected {heading.anchor or 'no anchor'}, "
+                f"the site has {shown}"
             )
     return replace(document, url=url, headings=tuple(headings)), tuple(differences)
 
 
-def _align(
-    headings: Sequence[Heading], built: Sequence[ManifestHeading]
-) -> list[ManifestHeading | None]:
+def _align(headings: Sequence[Heading], built: Sequence[Heading]) -> list[Heading | None]:
     """Return the built heading of each heading of a document, or None where there is none.
 
     Headings are paired by level and text in their order. Between two pairs, the headings that are
@@ -207,7 +173,7 @@ def _align(
     found = _find_in_order(own, site)
     if found is not None:
         return [built[at] for at in found]
-    result: list[ManifestHeading | None] = [None] * len(headings)
+    result: list[Heading | None] = [None] * len(headings)
     matcher = SequenceMatcher(a=own, b=site, autojunk=False)
     for kind, start, end, built_start, built_end in matcher.get_opcodes():
         if kind == "equal" or (kind == "replace" and end - start == built_end - built_start):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
+from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.partials.splicing import find_site_dir, resolve_import
 from rag_pipeline_tests.book import Book, make_book
 
@@ -77,7 +78,7 @@ def test_a_page_without_imports_keeps_its_plain_hash_and_is_not_read_again(tmp_p
     first, second = discover_docs(tmp_path).docs
     assert first.mtime_ns == -1
     assert second.mtime_ns > 0
-    known = {doc.doc_id: KnownFile(1, doc.mtime_ns, "known") for doc in (first, second)}
+    known = {doc.doc_id: replace(doc, size_bytes=1, sha256="known") for doc in (first, second)}
     again = discover_docs(tmp_path, known).docs
     assert [doc.sha256 for doc in again] == [first.sha256, "known"]
 

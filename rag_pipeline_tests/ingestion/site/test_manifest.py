@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import parse_doc_id
-from rag_pipeline.core.models import DiscoveredDoc, Document, SiteSettings
+from rag_pipeline.core.models import DiscoveredDoc, Document, Heading, SiteSettings
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.site.manifest import (
-    Difference,
-    ManifestHeading,
     ManifestPage,
     read_manifest,
     read_page,
@@ -33,7 +31,7 @@ def make_document(text: str) -> Document:
 def make_page(
     *headings: tuple[int, str, str | None], permalink: str = "/docs/arms"
 ) -> ManifestPage:
-    return ManifestPage("0" * 64, permalink, tuple(ManifestHeading(*one) for one in headings))
+    return ManifestPage("0" * 64, permalink, tuple(Heading(*one, 0) for one in headings))
 
 
 def read_anchors(document: Document) -> list[str | None]:
@@ -85,7 +83,7 @@ def test_a_heading_that_the_site_does_not_have_keeps_no_foreign_anchor() -> None
     page = make_page((3, "Other", "gears"), (2, "Joints", "joints"))
     taken, differences = take_addresses(document, page)
     assert read_anchors(taken) == ["joints", None]
-    assert differences == (Difference("arms.md", 3, "gears", None),)
+    assert differences == ("arms.md:3: expected gears, the site has no such heading",)
 
 
 @given(st.lists(st.sampled_from(["Joints", "Gears", "Belts"]), max_size=8), st.data())
@@ -119,7 +117,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         "arms.md": ManifestPage(
             "a" * 64,
             "/docs/arms",
-            (ManifestHeading(2, "Joints", "joints"), ManifestHeading(1, "Arms", None)),
+            (Heading(2, "Joints", "joints", 0), Heading(1, "Arms", None, 0)),
         )
     }
 
