@@ -396,9 +396,9 @@ def lacks_qualifier(
     cases = tuple(QUALIFIED.finditer(question))
     if not cases or len(question.split()) > MAX_QUALIFIED:
         return False
-    paths = [" ".join(chunk.metadata.heading_breadcrumb) for chunk in chunks[:EVIDENCE_DEPTH]]
-    texts = [f"{path}\n{chunk.text}".lower() for path, chunk in zip(paths, chunks, strict=False)]
-    text = "\n".join(texts)
+    best = chunks[:EVIDENCE_DEPTH]
+    shown = [" ".join((*chunk.metadata.heading_breadcrumb, chunk.text)) for chunk in best]
+    text = "\n".join(shown).lower()
     terms = add_other_forms(find_distinct_terms(text), forms)
 
     def has(case: re.Match[str]) -> bool:

@@ -82,8 +82,7 @@ _ORDERS: Final = frozenset({
     "shorter", "longer", "simpler",
 })  # fmt: skip
 _LANGUAGE: Final = re.compile(
-    rf"\b(?:in|to|into|with|using)\s+(?:{CODE_LANGUAGE}|english|german|french|spanish|italian|urdu|hindi"
-    r"|arabic|chinese|japanese|portuguese|russian)(?!\w)",
+    rf"\b(?:in|to|with|using)\s+(?:{CODE_LANGUAGE}|english|german|french|spanish|urdu|hindi)(?!\w)",
     re.IGNORECASE,
 )
 

@@ -141,29 +141,28 @@ _THINGS: Final = (
     r"(?:all\s+)?(?P<subject>[^\W_][\w-]*(?:\s+(?!(?:an?|and|are|at|by|can|do|does|for|from|has|have|in"
     r"|is|of|on|or|that|the|there|to|which|with)\b)[^\W_][\w-]*)?)"
 )
-_WANTS_LIST: Final = (
-    re.compile(
-        r"(?:list|name|enumerate)\s+(?:me\s+)?(?:all|the|some|every)\s+(?:(?:of\s+)?the\s+)?"
-        rf"(?:{_NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"(?:(?:what|which)\s+|(?:what\s+are\s+)?(?:the\s+)?(?:\w+\s+)?)"
-        rf"(?:types|kinds|sorts|list|examples)\s+of\s+(?:the\s+)?{_THINGS}",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"what\s+are\s+(?:all\s+)?the\s+"
-        rf"(?:{_NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
-        rf"{_THINGS}",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"(?:what|which)\s+(?P<subject>(?:[\w-]+\s+)?[\w-]*[^\Ws_]s)\s+"
-        r"(?:(?:are|is)\s+(?:there|available|supported|possible|included|used)\b|exist\b"
-        r"|(?:do|does|can)\s+.+\s(?:have|support|use|offer|provide|include|contain|need)\W*$)",
-        re.IGNORECASE,
-    ),
+_WANTS_LIST: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        (
+            r"(?:list|name|enumerate)\s+(?:me\s+)?(?:all|the|some|every)\s+(?:(?:of\s+)?the\s+)?"
+            rf"(?:{_NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}"
+        ),
+        (
+            r"(?:(?:what|which)\s+|(?:what\s+are\s+)?(?:the\s+)?(?:\w+\s+)?)"
+            rf"(?:types|kinds|sorts|list|examples)\s+of\s+(?:the\s+)?{_THINGS}"
+        ),
+        (
+            r"what\s+are\s+(?:all\s+)?the\s+"
+            rf"(?:{_NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
+            rf"{_THINGS}"
+        ),
+        (
+            r"(?:what|which)\s+(?P<subject>(?:[\w-]+\s+)?[\w-]*[^\Ws_]s)\s+"
+            r"(?:(?:are|is)\s+(?:there|available|supported|possible|included|used)\b|exist\b"
+            r"|(?:do|does|can)\s+.+\s(?:have|support|use|offer|provide|include|contain|need)\W*$)"
+        ),
+    )
 )
 """Beginnings of questions for all things of a kind, such as "list the sensors of a robot"."""
 
@@ -175,46 +174,39 @@ NUMBERED_PART: Final = (
 )
 """Pattern of the name of a part of a book with its number, such as `chapter 3.2`."""
 
-_MEANING: Final = (
-    re.compile(
-        r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
-        r"(?:\s+(?:in|for|here)\b.*)?",
-        re.IGNORECASE,
-    ),
-    re.compile(r"what\s+(?:do\s+you\s+mean\s+by|is\s+meant\s+by)\s+(?P<subject>.+)", re.IGNORECASE),
-    re.compile(
-        r"(?:what(?:'s|\s+is|\s+are)\s+)?(?:an?\s+|the\s+)?(?:short\s+)?"
-        r"(?:definition|meaning)\s+of\s+(?P<subject>.+)",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+"
-        r"(?:definition|meaning|(?:simply\s+)?explained(?:\s+simply)?)",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"(?:define|explain)\s+(?:the\s+)?(?:(?:terms?|words?|concepts?|ideas?|notion)\s+(?:of\s+)?)?"
-        r"(?P<subject>.+)",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"what(?:'s|\s+is)\s+(?:covered|explained|taught)\s+in\s+(?P<subject>.+)", re.IGNORECASE
-    ),
-    re.compile(r"what\s+does\s+(?P<subject>.+?)\s+(?:cover|explain|teach)", re.IGNORECASE),
-    re.compile(
-        r"(?:(?:give\s+me\s+)?(?:an?\s+|the\s+)?(?:short\s+)?(?:summary|overview|outline)\s+of"
-        r"|summari[sz]e)\s+(?P<subject>.+)",
-        re.IGNORECASE,
-    ),
-    re.compile(r"what(?:'s|\s+is)\s+(?P<subject>.+?)\s+(?:all\s+)?about", re.IGNORECASE),
-    re.compile(
-        r"what\s+(?:do|will|can)\s+(?:i|we|you)\s+learn\s+in\s+(?P<subject>.+)", re.IGNORECASE
-    ),
-    re.compile(r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)", re.IGNORECASE),
-    re.compile(r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)", re.IGNORECASE),
-    re.compile(
-        rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+|{NUMBERED_PART})", re.IGNORECASE
-    ),
+_MEANING: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        (
+            r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
+            r"(?:\s+(?:in|for|here)\b.*)?"
+        ),
+        r"what\s+(?:do\s+you\s+mean\s+by|is\s+meant\s+by)\s+(?P<subject>.+)",
+        (
+            r"(?:what(?:'s|\s+is|\s+are)\s+)?(?:an?\s+|the\s+)?(?:short\s+)?"
+            r"(?:definition|meaning)\s+of\s+(?P<subject>.+)"
+        ),
+        (
+            r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+"
+            r"(?:definition|meaning|(?:simply\s+)?explained(?:\s+simply)?)"
+        ),
+        (
+            r"(?:define|explain)\s+(?:the\s+)?(?:(?:terms?|words?|concepts?|ideas?|notion)\s+(?:of\s+)?)?"
+            r"(?P<subject>.+)"
+        ),
+        (
+            r"what(?:(?:'s|\s+is)\s+(?:covered|explained|taught)|\s+(?:do|will|can)\s+(?:i|we|you)\s+learn)"
+            r"\s+in\s+(?P<subject>.+)"
+        ),
+        r"what(?:'s|\s+is|\s+does)\s+(?P<subject>.+?)\s+(?:all\s+)?(?:cover|explain|teach|about)",
+        (
+            r"(?:(?:give\s+me\s+)?(?:an?\s+|the\s+)?(?:short\s+)?(?:summary|overview|outline)\s+of"
+            r"|summari[sz]e)\s+(?P<subject>.+)"
+        ),
+        r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)",
+        r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)",
+        rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+|{NUMBERED_PART})",
+    )
 )
 """Phrasings that ask for the meaning of a term; the first that fits the whole question counts."""
 
