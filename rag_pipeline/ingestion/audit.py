@@ -225,12 +225,24 @@ class AuditReport:
         }
 
 
-def audit_collection(
-    context: IngestionContext,
-    collection_id: str,
-    entries: Mapping[DocId, LedgerEntry],
-    docs: Mapping[DocId, DiscoveredDoc],
-) -> AuditReport:
+@dataclass(frozen=True, slots=True)
+class IndexedBook:
+    """What the docs folder and the database say about a collection.
+
+    Attributes:
+        context: The settings and services.
+        collection_id: Id of the collection.
+        entries: The ledger entries of this collection.
+        docs: The documents of the docs folder; empty if there is no such folder.
+    """
+
+    context: IngestionContext
+    collection_id: str
+    entries: Mapping[DocId, LedgerEntry]
+    docs: Mapping[DocId, DiscoveredDoc]
+
+
+def audit_collection(book: IndexedBook) -> AuditReport:
     """Compare the points in the store with the points that the documents require.
 
     The chunks of an unchanged file are computed again. A file that has changed since it was
@@ -239,23 +251,17 @@ def audit_collection(
     About 512 chunks are in memory at a time. The store is closed after each 8,192 chunks, or
     earlier if another process waits for it. An ingestion that runs at the same time can cause
     findings that are not real; check them with `confirm_findings`.
-
-    Args:
-        context: The settings and services.
-        collection_id: Id of the collection to audit.
-        entries: The ledger entries of this collection.
-        docs: The documents of the docs folder.
     """
     findings: list[AuditFinding] = []
     known_count = total = 0
-    catalog = context.services.catalog
+    catalog, entries = book.context.services.catalog, book.entries
     pages = _split_entries([entries[doc_id] for doc_id in sorted(entries)])
     page = next(pages, None)
     while page is not None:
         read_count = 0
-        with closing(catalog.open(collection_id)) as store:
+        with closing(catalog.open(book.collection_id)) as store:
             while page is not None and read_count < _OPENING_CHUNKS:
-                found, count = _audit_page(context, collection_id, page, docs, store)
+                found, count = _audit_page(book, page, store)
                 findings += found
                 read_count += count
                 page = next(pages, None)
@@ -266,41 +272,33 @@ def audit_collection(
         if page is not None and catalog.is_wanted():
             time.sleep(_GIVE_WAY_S)
     if total != known_count:
-        with closing(catalog.open(collection_id)) as store:
+        with closing(catalog.open(book.collection_id)) as store:
             findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
-    return AuditReport(collection_id, len(entries), point_count, tuple(findings))
+    return AuditReport(book.collection_id, len(entries), point_count, tuple(findings))
 
 
-def confirm_findings(
-    found: Sequence[AuditFinding],
-    context: IngestionContext,
-    collection_id: str,
-    entries: Mapping[DocId, LedgerEntry],
-    docs: Mapping[DocId, DiscoveredDoc],
-) -> list[AuditFinding]:
+def confirm_findings(found: Sequence[AuditFinding], book: IndexedBook) -> list[AuditFinding]:
     """Check the documents and points of earlier findings again.
 
     The caller holds the ingestion lock, so that no ingestion writes during the check.
 
     Args:
         found: Findings of `audit_collection`. All their documents are read into memory at once.
-        context: The settings and services.
-        collection_id: Id of the collection that was audited.
-        entries: The current ledger entries.
-        docs: The documents of the docs folder now.
+        book: The collection that was audited, as it is now.
 
     Returns:
         The findings about these documents and points now; empty if all is right.
     """
+    entries = book.entries
     page = sorted({DocId(one.doc_path) for one in found if one.doc_path in entries})
     unknown = [
         one.point_id for one in found if one.doc_path not in entries and one.point_id is not None
     ]
     findings: list[AuditFinding] = []
-    with closing(context.services.catalog.open(collection_id)) as store:
+    with closing(book.context.services.catalog.open(book.collection_id)) as store:
         for part in _split_entries([entries[doc_id] for doc_id in page]):
-            findings += _audit_page(context, collection_id, part, docs, store)[0]
+            findings += _audit_page(book, part, store)[0]
         points = [(point.point_id, point.payload) for point in store.fetch(unknown)]
         return findings + _find_unknown(points, entries)
 
@@ -317,11 +315,7 @@ def _split_entries(entries: Sequence[LedgerEntry]) -> Iterator[list[LedgerEntry]
 
 
 def _audit_page(
-    context: IngestionContext,
-    collection_id: str,
-    page: Sequence[LedgerEntry],
-    docs: Mapping[DocId, DiscoveredDoc],
-    store: VectorIndex,
+    book: IndexedBook, page: Sequence[LedgerEntry], store: VectorIndex
 ) -> tuple[list[AuditFinding], int]:
     """Return the findings about the documents in `page`, and the number of their stored points."""
     if not page:  # an empty filter would match all points
@@ -333,13 +327,13 @@ def _audit_page(
         stored[str(payload["doc_path"])][point_id] = payload
     ahead = _Page.read(store, page)
     for entry in page:
-        made_with = (collection_id, context.fingerprint_of(entry.doc_id))
+        made_with = (book.collection_id, book.context.fingerprint_of(entry.doc_id))
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
             detail = "the document was indexed with other settings or into another collection"
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
-            own, doc = stored[entry.doc_id], docs.get(entry.doc_id)
-            findings += _audit_document(context, entry, own, doc, ahead)
+            own, doc = stored[entry.doc_id], book.docs.get(entry.doc_id)
+            findings += _audit_document(book.context, entry, own, doc, ahead)
     return findings, sum(len(points) for points in stored.values())
 
 
@@ -611,9 +605,7 @@ def audit_index(context: IngestionContext) -> AuditReport:
     """
     confirmed = None
     while confirmed is None:
-        collection_id, entries = _read_collection(context)
-        docs = _read_docs(context)
-        confirmed = _confirm(context, audit_collection(context, collection_id, entries, docs))
+        confirmed = _confirm(context, audit_collection(_read_book(context)))
     return confirmed
 
 
@@ -672,8 +664,8 @@ def describe_audit(
     }
 
 
-def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, LedgerEntry]]:
-    """Return the id of the current collection and its ledger entries.
+def _read_book(context: IngestionContext) -> IndexedBook:
+    """Read what the docs folder and the database say about the current collection.
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
@@ -681,19 +673,11 @@ def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, Led
     catalog = context.services.catalog
     # Without a current id, opening raises the error that tells the user what is missing.
     collection_id = catalog.current_id() or catalog.open_current().collection_id
-    return collection_id, context.services.open_ledger(collection_id).entries()
-
-
-def _read_docs(context: IngestionContext) -> Mapping[DocId, DiscoveredDoc]:
-    """Return the documents of the docs folder; empty if there is no such folder."""
-    try:
-        return _by_id(scan_docs(context))
-    except DocsFolderError:
-        return {}
-
-
-def _by_id(scan: Scan) -> Mapping[DocId, DiscoveredDoc]:
-    return {doc.doc_id: doc for doc in scan.discovery.docs}
+    docs: dict[DocId, DiscoveredDoc] = {}
+    with suppress(DocsFolderError):
+        docs = {doc.doc_id: doc for doc in scan_docs(context).discovery.docs}
+    entries = context.services.open_ledger(collection_id).entries()
+    return IndexedBook(context, collection_id, entries, docs)
 
 
 def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | None:
@@ -709,13 +693,11 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
         with ExitStack() as stack:
             with suppress(OSError):  # on a read-only disk, no ingestion can run here
                 stack.enter_context(context.services.lock())
-            collection_id, entries = _read_collection(context)
-            if collection_id != found.collection_id:
+            book = _read_book(context)
+            if book.collection_id != found.collection_id:
                 return None
             again = [finding for finding in found.findings if finding.doc_path in page]
-            confirmed += confirm_findings(
-                again, context, collection_id, entries, _read_docs(context)
-            )
+            confirmed += confirm_findings(again, book)
     return replace(found, findings=tuple(sorted(confirmed, key=lambda one: one.doc_path)))
 
 
@@ -725,15 +707,13 @@ def _delete_strays(context: IngestionContext, found: Sequence[AuditFinding]) -> 
     The findings are checked again first. Returns the number of deleted points.
     """
     with context.services.lock():
-        scan = scan_docs(context)
-        in_folder = {str(doc.doc_id) for doc in scan.discovery.docs}
-        collection_id, entries = _read_collection(context)
+        scan, book = scan_docs(context), _read_book(context)
         strays = [
             finding.point_id
-            for finding in confirm_findings(found, context, collection_id, entries, _by_id(scan))
+            for finding in confirm_findings(found, book)
             if finding.kind == STRAY
             and finding.point_id is not None
-            and finding.doc_path not in in_folder
+            and finding.doc_path not in book.docs
             and not scan.discovery.is_hidden(finding.doc_path)
         ]
         if strays:

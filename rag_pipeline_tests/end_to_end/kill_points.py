@@ -26,7 +26,12 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
-from rag_pipeline.ingestion.audit import audit_collection, audit_index, repair_index
+from rag_pipeline.ingestion.audit import (
+    IndexedBook,
+    audit_collection,
+    audit_index,
+    repair_index,
+)
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline_tests.book import (
@@ -217,12 +222,8 @@ def _look(book: Book) -> dict[str, Any]:
         )
         catalog = SimpleNamespace(open=lambda _: opened, is_wanted=lambda: False)
         looked_at = replace_services(context, catalog=catalog)
-        audit = audit_collection(
-            looked_at,
-            collection_id,
-            scan.entries,
-            {doc.doc_id: doc for doc in scan.discovery.docs},
-        )
+        docs = {doc.doc_id: doc for doc in scan.discovery.docs}
+        audit = audit_collection(IndexedBook(looked_at, collection_id, scan.entries, docs))
     return {
         "points": describe(points),
         "is_up_to_date": scan.plan.is_empty,

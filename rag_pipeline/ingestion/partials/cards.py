@@ -69,8 +69,7 @@ def has_generated_index(place: str, path: Path, content: bytes) -> bool:
         path: Path of the file on this machine.
         content: Content of the file.
     """
-    link = _read_category(content).get("link")
-    if not isinstance(link, dict) or link.get("type") != "generated-index":
+    if _read_category(content).get("link", {}).get("type") != "generated-index":
         return False
     sidebars = read_sidebars(path.parents[place.count("/")])
     folder = posixpath.dirname(place)  # the folder of a sidebar itself is no category
@@ -89,12 +88,7 @@ def write_category(content: str, cards: Mapping[str, bytes | None]) -> str:
         made of the label.
     """
     category = _read_category(content.encode("utf-8", "surrogatepass"))
-    given = category.get("link")
-    link = {
-        name: value
-        for name, value in (given.items() if isinstance(given, dict) else ())
-        if isinstance(value, str)
-    }
+    link = category.get("link", {})
     label = str(category.get("label") or "")
     title, slug = link.get("title") or label, link.get("slug") or f"/category/{make_slug(label)}"
     description = str(link.get("description") or category.get("description") or "")
@@ -277,10 +271,8 @@ def _read_folder_card(folder: Path, root: Path) -> dict[str, Any] | None:
     index = next((page for page in pages if page.stem.lower() in _INDEX_NAMES), None)
     if not pages and not category:
         return None
-    link = category.get("link")
     own = (_read_page_card(index, root) if index else None) or {}
-    described = link.get("description") if isinstance(link, dict) else None
-    described = described if isinstance(described, str) else None
+    described = category.get("link", {}).get("description")
     position = category.get("position", own.get("position"))
     return {
         "label": str(category.get("label") or own.get("label") or base_id(folder.name, "")),
@@ -346,8 +338,9 @@ def _read_category(content: bytes) -> dict[str, Any]:
         found = yaml.safe_load(normalize_source(content))  # JSON is YAML
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
-    return {
-        name: value
-        for name, value in (found.items() if isinstance(found, dict) else ())
-        if name == "link" or isinstance(value, str | int | float | bool)
-    }
+    fields = found if isinstance(found, dict) else {}
+    known = {name: one for name, one in fields.items() if isinstance(one, str | int | float)}
+    link = fields.get("link")
+    texts = link.items() if isinstance(link, dict) else ()
+    own = {"link": {name: one for name, one in texts if isinstance(one, str)}}
+    return known | (own if "link" in fields else {})
