@@ -156,12 +156,13 @@ def measure(work: Callable[[], object]) -> float:
 
 def find_growth(run: Callable[[int], Callable[[], object]], size: int) -> list[float]:
     """Return how many times longer twice the size takes, and four times the size than twice."""
-    run(size)()  # the first call also loads modules
-    while size < _LARGEST and measure(run(size)) <= _FLOOR_S:
+    taken = measure(run(size))  # the first call also loads modules
+    while taken <= _FLOOR_S and size < _LARGEST:
         size *= 2
+        taken = measure(run(size))
     works = [run(size * times) for times in (1, 2, 4)]
-    # A slow measurement of the smallest text could hide growth, so it is measured once more.
-    best = [measure(works[0]), *[float("inf")] * 2]
+    # A slow measurement of the smallest text could hide growth, so two of them count.
+    best = [taken, float("inf"), float("inf")]
     growth: list[float] = []
     for _ in range(_ROUNDS):
         best = [min(known, measure(work)) for known, work in zip(best, works, strict=True)]
