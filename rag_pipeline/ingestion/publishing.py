@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -94,6 +94,7 @@ class BuiltSite:
         title: Title of the site.
         tagline: Tagline of the site; may be empty.
         base_path: `baseUrl` of the site; begins and ends with a slash.
+        trailing_slash: `trailingSlash` of the site.
         markdown_format: `markdown.format` of the site: `mdx`, `md` or `detect`.
         pages: All pages of the docs by path, in the order of their paths.
         sections: The sections of the sidebars of the latest version, in the order of the sidebars.
@@ -104,89 +105,10 @@ class BuiltSite:
     title: str
     tagline: str
     base_path: str
-    markdown_format: str
-    pages: dict[str, SitePage]
-    sections: tuple[SiteSection, ...]
-
-
-def read_built_site(build_dir: Path) -> BuiltSite:
-    """Read the pages and sidebars of a built site.
-
-    Raises:
-        ConfigurationError: The folder contains no built site, or the metadata of its build is
-            missing.
-    """
-    build_dir = build_dir.resolve()
-    if not (build_dir / "404.html").is_file():
-        raise ConfigurationError("--site", f"{build_dir} contains no built website", _REMEDY)
-    root = build_dir.parent
-    generated = root / ".docusaurus"
-    config_file = generated / "docusaurus.config.mjs"
-    config = _read_json(config_file, root)
-    base_path = config.get("baseUrl")
-    if not isinstance(base_path, str):
-        raise ConfigurationError("--site", f"{config_file} has no `baseUrl`", _REMEDY)
-    reader = _Reader(root, build_dir, base_path, config.get("trailingSlash"))
-    plugins = generated / "docusaurus-plugin-content-docs"
-    pages: dict[str, SitePage] = {}
-    sidebars: list[list[dict[str, Any]]] = []
-    for plugin in sorted(plugins.glob("*/")):
-        latest = ""
-        for file in sorted(plugin.glob("p/*.json")):
-            version = _read_json(file, root).get("version")
-            if isinstance(version, dict) and version.get("isLast"):
-                latest = str(version["version"])
-                sidebars += version.get("docsSidebars", {}).values()
-        for file in sorted(plugin.glob("*.json")):
-            page = reader.read_doc(_read_json(file, root), latest)
-            if page is not None:
-                pages[page.path] = page
-    if not pages:
-        problem = f"{plugins} contains no page of the website in {build_dir}"
-        raise ConfigurationError("--site", problem, _REMEDY)
-    for page in reader.read_categories(item for sidebar in sidebars for item in sidebar):
-        pages.setdefault(page.path, page)
-    return BuiltSite(
-        root=root,
-        build_dir=build_dir,
-        title=str(config.get("title", "")),
-        tagline=str(config.get("tagline", "")),
-        base_path=reader.base_path,
-        markdown_format=str(config.get("markdown", {}).get("format", "mdx")),
-        pages=dict(sorted(pages.items())),
-        sections=tuple(
-            section for sidebar in sidebars for section in reader.read_sections(sidebar, pages)
-        ),
-    )
-
-
-def _read_json(path: Path, site_dir: Path) -> dict[str, Any]:
-    """Return the object in a file of the build, which may follow `export default`.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or it is damaged.
-    """
-    try:
-        text = read_site_file(path, site_dir, MAX_BUILD_BYTES).decode("utf-8")
-        text = text.partition("export default ")[2] if path.suffix == ".mjs" else text
-        found = json.loads(text.rstrip().rstrip(";"))
-    except OSError as error:
-        problem = f"{path} cannot be read ({error.strerror}); the build writes this file"
-        raise ConfigurationError("--site", problem, _REMEDY) from error
-    except ValueError as error:
-        problem = f"{path} is damaged, perhaps because the build was stopped"
-        raise ConfigurationError("--site", problem, _REMEDY) from error
-    return found if isinstance(found, dict) else {}
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reader of the build's metadata for one site."""
-
-    root: Path
-    build_dir: Path
-    base_path: str
     trailing_slash: bool | None
+    markdown_format: str
+    pages: dict[str, SitePage] = field(default_factory=dict)
+    sections: tuple[SiteSection, ...] = ()
 
     def read_doc(self, record: dict[str, Any], latest: str) -> SitePage | None:
         """Return the page of a document's metadata; None if it is other metadata or is outdated.
@@ -259,6 +181,74 @@ class _Reader:
             return False
         files = (self.build_dir / f"{name}.html", self.build_dir / name / "index.html")
         return path.startswith(self.base_path) and any(file.is_file() for file in files)
+
+
+def read_built_site(build_dir: Path) -> BuiltSite:
+    """Read the pages and sidebars of a built site.
+
+    Raises:
+        ConfigurationError: The folder contains no built site, or the metadata of its build is
+            missing.
+    """
+    build_dir = build_dir.resolve()
+    if not (build_dir / "404.html").is_file():
+        raise ConfigurationError("--site", f"{build_dir} contains no built website", _REMEDY)
+    root = build_dir.parent
+    generated = root / ".docusaurus"
+    config_file = generated / "docusaurus.config.mjs"
+    config = _read_json(config_file, root)
+    base_path = config.get("baseUrl")
+    if not isinstance(base_path, str):
+        raise ConfigurationError("--site", f"{config_file} has no `baseUrl`", _REMEDY)
+    site = BuiltSite(
+        root=root,
+        build_dir=build_dir,
+        title=str(config.get("title", "")),
+        tagline=str(config.get("tagline", "")),
+        base_path=base_path,
+        trailing_slash=config.get("trailingSlash"),
+        markdown_format=str(config.get("markdown", {}).get("format", "mdx")),
+    )
+    plugins = generated / "docusaurus-plugin-content-docs"
+    pages: dict[str, SitePage] = {}
+    sidebars: list[list[dict[str, Any]]] = []
+    for plugin in sorted(plugins.glob("*/")):
+        latest = ""
+        for file in sorted(plugin.glob("p/*.json")):
+            version = _read_json(file, root).get("version")
+            if isinstance(version, dict) and version.get("isLast"):
+                latest = str(version["version"])
+                sidebars += version.get("docsSidebars", {}).values()
+        for file in sorted(plugin.glob("*.json")):
+            page = site.read_doc(_read_json(file, root), latest)
+            if page is not None:
+                pages[page.path] = page
+    if not pages:
+        problem = f"{plugins} contains no page of the website in {build_dir}"
+        raise ConfigurationError("--site", problem, _REMEDY)
+    for page in site.read_categories(item for sidebar in sidebars for item in sidebar):
+        pages.setdefault(page.path, page)
+    sections = (one for sidebar in sidebars for one in site.read_sections(sidebar, pages))
+    return replace(site, pages=dict(sorted(pages.items())), sections=tuple(sections))
+
+
+def _read_json(path: Path, site_dir: Path) -> dict[str, Any]:
+    """Return the object in a file of the build, which may follow `export default`.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or it is damaged.
+    """
+    try:
+        text = read_site_file(path, site_dir, MAX_BUILD_BYTES).decode("utf-8")
+        text = text.partition("export default ")[2] if path.suffix == ".mjs" else text
+        found = json.loads(text.rstrip().rstrip(";"))
+    except OSError as error:
+        problem = f"{path} cannot be read ({error.strerror}); the build writes this file"
+        raise ConfigurationError("--site", problem, _REMEDY) from error
+    except ValueError as error:
+        problem = f"{path} is damaged, perhaps because the build was stopped"
+        raise ConfigurationError("--site", problem, _REMEDY) from error
+    return found if isinstance(found, dict) else {}
 
 
 def _is_listed(item: dict[str, Any]) -> bool:

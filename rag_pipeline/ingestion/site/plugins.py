@@ -113,7 +113,7 @@ def find_version_dir(plugin_id: str, name: str, docs_dir: Path, config: Path) ->
     """
     folder, site_dir = docs_dir, config.parent
     if name != CURRENT:
-        folder = site_dir / f"{_prefix(plugin_id)}versioned_docs" / f"version-{name}"
+        folder = site_dir / f"{prefix_of(plugin_id)}versioned_docs" / f"version-{name}"
     check_inside(folder, config)
     if folder.is_dir():
         return folder
@@ -127,10 +127,11 @@ def find_version_dir(plugin_id: str, name: str, docs_dir: Path, config: Path) ->
 
 
 def _find_versions_file(plugin_id: str, site_dir: Path) -> Path:
-    return site_dir / f"{_prefix(plugin_id)}versions.json"
+    return site_dir / f"{prefix_of(plugin_id)}versions.json"
 
 
-def _prefix(plugin_id: str) -> str:
+def prefix_of(plugin_id: str) -> str:
+    """Return the start of the names of an instance's folders and files of versions."""
     return "" if plugin_id == DEFAULT_ID else f"{plugin_id}_"
 
 
@@ -308,8 +309,7 @@ def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
 def list_unknown_plugins(config: ObjectLiteral) -> Iterator[tuple[str, str]]:
     """Yield name and route of each plugin that is not Docusaurus's own and has a route of pages."""
     known = {name for kind in _DEFAULTS for name in _list_names(kind)}
-    entries = config.get("plugins")
-    for entry in entries if isinstance(entries, list) else ():
+    for entry in _list_entries(config, "plugins"):
         if isinstance(entry, list) and isinstance(entry[0], str) and entry[0] not in known:
             route = get_property(entry[1] if len(entry) > 1 else None, "routeBasePath")
             if isinstance(route, str):
@@ -318,8 +318,7 @@ def list_unknown_plugins(config: ObjectLiteral) -> Iterator[tuple[str, str]]:
 
 def list_function_plugins(config: ObjectLiteral) -> list[str]:
     """Return the place of each plugin that is a function in the configuration itself."""
-    entries = config.get("plugins")
-    heads = map(_find_head, entries if isinstance(entries, list) else ())
+    heads = map(_find_head, _list_entries(config, "plugins"))
     return [head.place for head in heads if isinstance(head, FunctionLiteral)]
 
 
@@ -350,10 +349,9 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
         ("presets", _PRESET, _CLASSIC),
         ("plugins", "a plugin", _list_names(kind)),
     ):
-        entries = config.get(place)
-        if isinstance(entries, Computed):
+        if isinstance(entries := config.get(place), Computed):
             yield f"`{place}`", entries
-        for entry in entries if isinstance(entries, list) else []:
+        for entry in _list_entries(config, place):
             # A function is a plugin of the site itself, which is not one of Docusaurus's.
             if isinstance(_find_head(entry), FunctionLiteral):
                 continue
@@ -368,6 +366,11 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
                     yield f"the {kind} plugin", ObjectLiteral()
             elif place == "presets" and plugin and plugin != API_PRESET:
                 yield what, f"{plugin} is not Docusaurus's own"
+
+
+def _list_entries(config: ObjectLiteral, place: str) -> list[Literal]:
+    entries = config.get(place)
+    return entries if isinstance(entries, list) else []
 
 
 def _find_head(entry: Literal) -> Literal:
@@ -506,8 +509,7 @@ def list_api_specs(
 def _list_specs(config: ObjectLiteral, site_dir: Path, notes: list[str]) -> Iterator[ObjectLiteral]:
     """Yield the options of each instance of the plugin."""
     for place in ("presets", "plugins"):
-        entries = config.get(place)
-        for entry in entries if isinstance(entries, list) else ():
+        for entry in _list_entries(config, place):
             plugin, options = split_entry(entry)
             if plugin in _PLUGINS and isinstance(options, ObjectLiteral):
                 yield options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import MissingDependencyError
@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.site.literals import (
     ObjectLiteral,
     read_exported_value,
 )
-from rag_pipeline.ingestion.site.plugins import CURRENT, DEFAULT_ID, list_plugins
+from rag_pipeline.ingestion.site.plugins import CURRENT, DEFAULT_ID, list_plugins, prefix_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -116,10 +116,10 @@ def read_sidebars(docs_dir: Path) -> Sidebars | None:
     """
     stamps, sidebars = _KNOWN.get(docs_dir, ({docs_dir: None}, None))
     if any(_stamp(path) != stamp for path, stamp in stamps.items()):
-        reading = _Reading()
-        sidebars = reading.read(docs_dir)
-        if reading.files:  # a configuration may be added later
-            _KNOWN[docs_dir] = {path: _stamp(path) for path in reading.files}, sidebars
+        files: set[Path] = set()
+        sidebars = _read(docs_dir, files)
+        if files:  # a configuration may be added later
+            _KNOWN[docs_dir] = {path: _stamp(path) for path in files}, sidebars
     return sidebars
 
 
@@ -131,56 +131,53 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-@dataclass(slots=True)
-class _Reading:
-    """The reading of sidebars, with the files that decide the result."""
+def _read(docs_dir: Path, files: set[Path]) -> Sidebars | None:
+    """Read the sidebars of a docs folder; `files` receives the files that decide the result."""
+    config = find_config(docs_dir)
+    path = None if config is None else _find_file(config, docs_dir, files)
+    if path is None:
+        return None
+    files.add(path)
+    if not path.is_file() or not is_inside(path, find_root(docs_dir)):
+        return None
+    declared = _read_module(path, files)
+    if isinstance(declared, ObjectLiteral) and declared.rest is None:
+        with suppress(RecursionError):  # JSON is not limited in its depth
+            values = declared.properties.values()
+            return Sidebars(tuple(tuple(_list_items(one)) for one in values))
+    return Sidebars(((SidebarItem(UNREAD),),))
 
-    files: set[Path] = field(default_factory=set)
 
-    def read(self, docs_dir: Path) -> Sidebars | None:
-        config = find_config(docs_dir)
-        path = None if config is None else self._find_file(config, docs_dir)
-        if path is None:
+def _read_module(path: Path, files: set[Path]) -> Literal:
+    try:
+        return read_exported_value(path, files)
+    except (OSError, ModuleSyntaxError, MissingDependencyError):
+        return None
+
+
+def _find_file(config_file: Path, docs_dir: Path, files: set[Path]) -> Path | None:
+    """Return the file of the sidebars; None if the configuration names none."""
+    site_dir = config_file.parent
+    parent = _VERSION_PARENT.fullmatch(docs_dir.parent.name)
+    plugin_id = (parent[1] or parent[2] or DEFAULT_ID) if parent else ""
+    version = docs_dir.name.removeprefix("version-") if parent else CURRENT
+    if version != CURRENT:
+        folder = f"{prefix_of(plugin_id)}versioned_sidebars"
+        return site_dir / folder / f"version-{version}-sidebars.json"
+    config = _read_module(config_file, files)
+    stated: Literal = None
+    if isinstance(config, ObjectLiteral):
+        for plugin in list_plugins(config, SourceKind.DOCS).plugins:
+            is_own = plugin.find_dir(site_dir).resolve() == docs_dir.resolve()
+            if is_own or plugin.plugin_id == plugin_id:
+                stated = plugin.options.get("sidebarPath")
+                break
+        if isinstance(stated, str):
+            return site_dir / stated
+        if stated is None or stated is False:
             return None
-        self.files.add(path)
-        if not path.is_file() or not is_inside(path, find_root(docs_dir)):
-            return None
-        declared = self._read_module(path)
-        if isinstance(declared, ObjectLiteral) and declared.rest is None:
-            with suppress(RecursionError):  # JSON is not limited in its depth
-                values = declared.properties.values()
-                return Sidebars(tuple(tuple(_list_items(one)) for one in values))
-        return Sidebars(((SidebarItem(UNREAD),),))
-
-    def _read_module(self, path: Path) -> Literal:
-        try:
-            return read_exported_value(path, self.files)
-        except (OSError, ModuleSyntaxError, MissingDependencyError):
-            return None
-
-    def _find_file(self, config_file: Path, docs_dir: Path) -> Path | None:
-        """Return the file of the sidebars; None if the configuration names none."""
-        site_dir = config_file.parent
-        parent = _VERSION_PARENT.fullmatch(docs_dir.parent.name)
-        plugin_id = (parent[1] or parent[2] or DEFAULT_ID) if parent else ""
-        version = docs_dir.name.removeprefix("version-") if parent else CURRENT
-        if version != CURRENT:
-            prefix = "" if plugin_id == DEFAULT_ID else f"{plugin_id}_"
-            return site_dir / f"{prefix}versioned_sidebars" / f"version-{version}-sidebars.json"
-        config = self._read_module(config_file)
-        stated: Literal = None
-        if isinstance(config, ObjectLiteral):
-            for plugin in list_plugins(config, SourceKind.DOCS).plugins:
-                is_own = plugin.find_dir(site_dir).resolve() == docs_dir.resolve()
-                if is_own or plugin.plugin_id == plugin_id:
-                    stated = plugin.options.get("sidebarPath")
-                    break
-            if isinstance(stated, str):
-                return site_dir / stated
-            if stated is None or stated is False:
-                return None
-        usual = (site_dir / f"sidebars.{suffix}" for suffix in _SUFFIXES)
-        return next((path for path in usual if path.is_file()), None)
+    usual = (site_dir / f"sidebars.{suffix}" for suffix in _SUFFIXES)
+    return next((path for path in usual if path.is_file()), None)
 
 
 def _list_items(value: Literal) -> Iterator[SidebarItem]:
