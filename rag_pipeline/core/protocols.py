@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from rag_pipeline.core.payload import FILTERS
 
@@ -488,11 +488,8 @@ class IngestionProgress:
     total: int
 
 
-class Announce(Protocol):
-    """A function that tells other processes how far the running ingestion is."""
-
-    def __call__(self, done: int, total: int) -> None:
-        """Publish the numbers of `IngestionProgress`."""
+Announce: TypeAlias = "Callable[[int, int], None]"
+"""Tells other processes the numbers `done` and `total` of the running ingestion."""
 
 
 class Lock(Protocol):

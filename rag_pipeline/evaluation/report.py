@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -51,20 +51,13 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.evaluation.golden_set import Conversation, GoldenQuery, GoldenSet
     from rag_pipeline.evaluation.records import Fingerprint, Scores
-    from rag_pipeline.retrieval import RetrievalResult, ScoredChunk
+    from rag_pipeline.retrieval import RetrievalResult, Retriever, ScoredChunk
 
 
 DEPTH: Final = 20
 """Passages requested per question: enough for ten ranks and usually 2,000 tokens of context."""
 
 _EXCERPT_CHARS: Final = 240
-
-
-class Retriever(Protocol):
-    """An object that finds passages for a query."""
-
-    def retrieve(self, query: Query, /) -> RetrievalResult:
-        """Return the passages that match a query best, best first."""
 
 
 Grounder: TypeAlias = "Callable[[RetrievalResult, str], bool]"

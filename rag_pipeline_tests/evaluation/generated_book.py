@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import ParsedDoc
-    from rag_pipeline.evaluation.report import Grounder, Retriever
+    from rag_pipeline.evaluation.report import Grounder
+    from rag_pipeline.retrieval import Retriever
 
 PAGE_COUNT = 16
 SECTION_COUNT = 3

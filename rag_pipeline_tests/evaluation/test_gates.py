@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.evaluation.records import Baseline, EvaluationReport
-    from rag_pipeline.evaluation.report import Retriever
-    from rag_pipeline.retrieval import Query, RetrievalResult
+    from rag_pipeline.retrieval import Query, RetrievalResult, Retriever
 
 LOSS_GATES = {"no_loss_document_success_at_5", "no_loss_section_ndcg_at_10"}
 SUCCESS_GATE = "success_at_5"
