@@ -19,6 +19,9 @@ import styles from './answer.module.css';
 /** Characters of the marked sentences of a passage that is folded: about three lines of the panel. */
 const FOLDED_LENGTH = 180;
 
+/** A label at the start of a paragraph, such as `**Numbers.**`, which says nothing alone. */
+const LABEL = /^(\*\*|__)[^*_\n]+\1$/;
+
 /**
  * An answer in the words of the book: quotations, each with its place.
  *
@@ -115,6 +118,9 @@ function foldPassages(passages: Passage[]): string | null {
   const whole = passages.map(({text}) => text.trim()).join('\n\n');
   if (whole.length <= FOLDED_LENGTH) {
     return null;
+  }
+  if (LABEL.test(marked)) {
+    return excerptOf(whole.slice(whole.indexOf(marked)), FOLDED_LENGTH);
   }
   return marked !== whole && marked.length <= 2 * FOLDED_LENGTH && !/\n/.test(marked)
     ? marked

@@ -104,6 +104,17 @@ describe('the length of an answer', () => {
     await press('Show less');
     expect(read()).toEqual([long, 'The knee bends.']);
   });
+
+  it('of a marked label is that of the text after it', async () => {
+    const text = `**Numbers.** The knee bends by ${'ten and '.repeat(40)}one degrees.`;
+    const passage: Passage = {
+      citation: makeSource(), number: 1, text, highlights: [[0, 12]],
+      doc_path: 'a.md', start_line: 1, end_line: 1,
+    };
+    const other = {...passage, number: 2, citation: makeSource({number: 2})};
+    await show(makeTurn({kind: 'extracted', passages: [passage, other]}));
+    expect(all('blockquote')[1]?.textContent).toMatch(/^Numbers\. The knee bends .* …$/);
+  });
 });
 
 describe('refusals', () => {
