@@ -367,9 +367,10 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
 
 
 QUALIFIED: Final = re.compile(
-    r"\s(?:on|in|with|using|under|(?P<from>from))\s+(?!(?:details?|depth|general|practice|theory|short"
-    r"|brief|total|particular|use|english)\b)(?P<word>[^\W_][\w+#.-]*[\w+#])"
-    r"(?=\s*[?!]*$|\s+(?:on|in|with|using|under)\s)"
+    r"\s(?P<way>from\s+(?:source|scratch))\b"
+    r"|\s(?:on|in|with|using|under|from)\s+(?!(?:details?|depth|general|practice|theory|short|brief"
+    r"|total|particular|use|english)\b)(?P<word>[^\W_][\w+#.-]*[\w+#])"
+    r"(?=\s*[?!]*$|\s+(?:on|in|with|using|under|from)\s)"
     r"|\b(?P<unit>version|release|module|chapter|part|unit|lesson|lecture|section)\s+"
     r"(?P<number>\d+(?:\.\d+)*)",
     re.IGNORECASE,
@@ -385,8 +386,8 @@ def lacks_qualifier(
 ) -> bool:
     """Return True if a short question names a case or a number that no passage contains.
 
-    A passage about the same in another case is related, but it does not answer the question. After
-    "from", the passage must have both words, because "source" alone is an order.
+    A passage about the same in another case is related, but it does not answer the question. Of
+    "from source", a passage must have both words, because `source` alone is a command.
 
     Args:
         chunks: The passages that were found for the question.
@@ -405,10 +406,10 @@ def lacks_qualifier(
         if number := case["number"]:
             unit = case["unit"].lower()
             before = "" if unit in {"version", "release"} else rf"{unit}\W{{0,2}}"
-            return re.search(rf"{before}(?<![\d.]){number}(?!\.?\d)", text) is not None
+            return re.search(rf"{before}(?<![\d.]){re.escape(number)}(?!\.?\d)", text) is not None
+        if case["way"]:
+            return " ".join(case["way"].lower().split()) in " ".join(text.split())
         word = case["word"].lower()
-        if case["from"]:
-            return re.search(rf"\bfrom\s+{re.escape(word)}", text) is not None
         return terms.issuperset(extract_terms(word)) or word in re.sub(r"[\s-]", "", text)
 
     return not all(map(has, cases))

@@ -115,6 +115,8 @@ def test_a_question_for_a_kind_of_fact_needs_a_passage_with_one(
         ("debug tests in vscode", "Debug the tests in VS Code.", False),
         ("build the app from source", "source setup.bash # builds the app", True),
         ("build the app from source", "Build the app from source with make.", False),
+        ("read data from simulator", "The simulator publishes data.", False),
+        ("read data from jupiter", "The simulator publishes data.", True),
         ("write a node in rust", "Write a node in Python.", True),
         ("simulator version 9", "Simulator 5.1 has 19 parts.", True),
         ("simulator version 5", "Simulator 5 has doors.", False),

@@ -227,15 +227,14 @@ function lacksQualifier(
     .map((one) => `${one.title}\n${one.section}\n${one.text}`.toLowerCase())
     .join('\n');
   const has = (wanted: string): boolean => new RegExp(wanted).test(text);
-  const quote = (word: string): string => word.toLowerCase().replace(/[.+#-]/g, '\\$&');
   return !cases.every(({groups = {}}) => {
-    const {number, unit = '', word = ''} = groups;
+    const {number, unit = '', way, word = ''} = groups;
     if (number) {
       const before = /^(?:version|release)$/i.test(unit) ? '' : `${unit.toLowerCase()}\\W{0,2}`;
-      return has(`${before}(?<![\\d.])${number}(?!\\.?\\d)`);
+      return has(`${before}(?<![\\d.])${number.replaceAll('.', '\\.')}(?!\\.?\\d)`);
     }
-    if (groups.from) {
-      return has(`\\bfrom\\s+${quote(word)}`);
+    if (way) {
+      return has(way.toLowerCase().replace(/\s+/, '\\s+'));
     }
     const joined = text.replace(/[\s-]/g, '');
     return terms.readTerms(word).every(isFound) || joined.includes(word.toLowerCase());
