@@ -121,7 +121,7 @@ TROUBLE: Final = (
 """Pattern of the words with which a state is described that nobody wants."""
 
 _REPORTS: Final = re.compile(
-    rf"why\b(?!\s+can)(?=.*?\b(?:my|our|i|we)\b).*?{TROUBLE}"
+    rf"why\b(?!\s+(?:can|may|must|should))(?=.*?\b(?:my|our|i|we)\b).*?{TROUBLE}"
     r"|why\s+(?:do|does|did|is|are|has|have|will)\b(?:\s+\S+){1,5}?\s+not\s+\w+\W*$"
     r"|why\s+(?:(?:do|does|did|wo)n't\s|(?:is|are)n't\s+(?:\S+\s+){1,4}?\w+ing\b)"
     r"|(?!(?:what|which|how|when|where|who|whose|why|if|is|are|does|do|can|could|should|would|will"
@@ -129,9 +129,10 @@ _REPORTS: Final = re.compile(
     r"(?:\S+\s+){1,6}?"
     r"(?:(?:do|does|did|is|are|can|will|has|have|wo|ca)(?:n't|\s+not)|cannot|won?t|doesnt|isnt"
     r"|(?:says\s+|is\s+)?unable|not\s+\w+ing\b|\w+s\s+(?:nothing|no)\b"
-    r"|fails?\b|crashes\b|freezes\b|hangs\b"
+    r"|fails?\b|crashes\b|freezes\b|hangs\b|(?:stopped|keeps?)\s+\w+ing\b"
+    r"|(?:an?|the)\s+error\b|(?:denied|refused|rejected|aborted)\b"
     r"|(?:is|are|gets?)\s+(?:\w+\s+)?(?:empty|missing|stuck|broken|wrong|lost)\b)"
-    r"|(?:error\s+(?:code|message|no)|error:|cannot|can't|unable)(?!\w)",
+    r"|(?:error\s+(?:code|message|no)|error:|cannot|can't|unable|no\s+\w+\s+(?:named|found))(?!\w)",
     re.IGNORECASE,
 )
 """The beginning of a report that something does not work, such as "my widget shows nothing"."""

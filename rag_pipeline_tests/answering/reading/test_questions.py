@@ -259,6 +259,11 @@ def test_the_clauses_of_a_long_text_that_may_be_its_question_are_found() -> None
         "cannot find package",
         "error: no module named foo",
         "the picture is empty",
+        "the app keeps crashing on startup",
+        "my widget stopped updating",
+        "no module named foo",
+        "I get an error when I build it",
+        "permission denied when I open the camera",
     ],
 )
 def test_a_report_that_something_does_not_work_is_read_as_a_problem(question: str) -> None:
@@ -270,11 +275,14 @@ def test_a_report_that_something_does_not_work_is_read_as_a_problem(question: st
     [
         "Why is a low error not the whole story of a calibration?",
         "Why can't I make the gains arbitrarily high?",
+        "why should I not use this mode",
         "error budget of a grasp",
         "what happens if the robot does not stop",
         "how do I find out why my node fails",
         "Is the robot not allowed to move?",
         "my robot is slow enough to be safe",
+        "steady-state error of a controller",
+        "no free lunch theorem",
     ],
 )
 def test_other_questions_with_a_negation_are_no_report(question: str) -> None:
