@@ -21,7 +21,6 @@ from rag_pipeline.answering import Assistant, apply_grounding_policy
 from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.core.errors import (
     ConfigurationError,
-    DocumentError,
     SweepCellError,
     require_packages,
 )
@@ -68,7 +67,7 @@ from rag_pipeline.evaluation.rendering import (
 from rag_pipeline.evaluation.report import evaluate, run_conversations
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.parsing import parse_docs
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline.retrieval import open_retriever
 
@@ -288,14 +287,9 @@ def parse_corpus(settings: Settings) -> Corpus:
         sources=settings.sources or (),
         with_unlisted=settings.index_unlisted,
     )
-    documents = []
-    problems = {failure.doc_path: failure.message for failure in discovery.failures}
-    for doc in discovery.docs:
-        try:
-            documents.append(parse_doc(doc, settings.site))
-        except DocumentError as error:
-            problems[doc.doc_id] = str(error)
-    return Corpus(tuple(documents), problems)
+    failures = list(discovery.failures)
+    documents = tuple(parse_docs(discovery.docs, settings.site, failures))
+    return Corpus(documents, {failure.doc_path: failure.message for failure in failures})
 
 
 TUNE_HALF: Final[Half] = "tune"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import yaml
 from yaml.constructor import SafeConstructor
 
-from rag_pipeline.core.errors import DocumentReadError
-from rag_pipeline.core.models import ContentType, Document, ParsedDoc
+from rag_pipeline.core.errors import DocumentError, DocumentReadError
+from rag_pipeline.core.models import ContentType, DocFailure, Document, ParsedDoc, Stage
 from rag_pipeline.core.site.addresses import build_doc_permalink, locate_source, name_post
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
@@ -42,7 +42,7 @@ from rag_pipeline.ingestion.partials.splicing import (
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.openapi import SpecPage
@@ -144,6 +144,17 @@ def parse_doc(
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
     return _take_built_page(_find_images(parsed, doc, site), imported)
+
+
+def parse_docs(
+    docs: Iterable[DiscoveredDoc], site: SiteSettings, failures: list[DocFailure]
+) -> Iterator[ParsedDoc]:
+    """Yield the documents that can be parsed, and add the others to `failures`."""
+    for doc in docs:
+        try:
+            yield parse_doc(doc, site)
+        except DocumentError as error:
+            failures.append(DocFailure(doc.doc_id, Stage.PARSED.value, error.code, str(error)))
 
 
 def _find_images(parsed: ParsedDoc, doc: DiscoveredDoc, site: SiteSettings) -> ParsedDoc:

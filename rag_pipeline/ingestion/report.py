@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.sources import DEFAULT_EDITION, Source, find_source
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunPlanned, StageDone
-from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.parsing import parse_docs
 from rag_pipeline.ingestion.planning import find_ledger
 from rag_pipeline.ingestion.site.detection import name_some
 
@@ -176,12 +175,7 @@ def chunk_folder(
     documents: list[JsonValue] = []
     chunks: list[JsonValue] = []
     failures = list(discovery.failures)
-    for doc in discovery.docs:
-        try:
-            parsed = parse_doc(doc, site)
-        except DocumentError as error:
-            failures.append(DocFailure(doc.doc_id, "parsing", error.code, str(error)))
-            continue
+    for parsed in parse_docs(discovery.docs, site, failures):
         documents.append(document_record(parsed.document))
         chunks.extend(chunk_record(chunk) for chunk in chunk_doc(parsed, limits))
     failures.sort(key=lambda failure: failure.doc_path)
