@@ -141,15 +141,10 @@ class ChatRequest(BaseModel):
 
     def count_usage(self, content: str) -> dict[str, int]:
         """Return the numbers of cl100k_base tokens of the messages and of the reply."""
-        sent, written = (
-            sum(count_tokens(entry.text) for entry in self.messages),
-            count_tokens(content),
-        )
-        return {
-            "prompt_tokens": sent,
-            "completion_tokens": written,
-            "total_tokens": sent + written,
-        }
+        sent = sum(count_tokens(entry.text) for entry in self.messages)
+        written = count_tokens(content)
+        total = sent + written
+        return {"prompt_tokens": sent, "completion_tokens": written, "total_tokens": total}
 
 
 def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter:

@@ -33,14 +33,13 @@ _COMMON_HEADERS: Final = {
 }
 _API_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 _SITE_POLICY: Final = "frame-ancestors 'self'; object-src 'none'; base-uri 'self'"
-_CORS_METHODS: Final = "GET, POST, DELETE, OPTIONS"
-_CORS_HEADERS: Final = ", ".join(
-    (
-        *("authorization", "content-type", "last-event-id"),
-        *("mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
-    )
-)
-"""Request headers that pages may send. The last four are those of the MCP protocol."""
+_PREFLIGHT: Final = {
+    "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
+    "access-control-allow-headers": "authorization, content-type, last-event-id, "
+    "mcp-method, mcp-name, mcp-protocol-version, mcp-session-id",
+    "access-control-max-age": "600",
+}
+"""What pages may send. The last four headers are those of the MCP protocol."""
 
 _CORS_EXPOSED: Final = "retry-after, mcp-session-id"
 
@@ -107,7 +106,7 @@ class ProtectedApp:
         if problem := self._find_problem(scope, headers) or await self._check_key(scope, headers):
             await send_problem(sending, *problem)
         elif _is_preflight(scope, headers):
-            await _send_preflight(sending)
+            await send_response(sending, 204, b"", _PREFLIGHT)
         else:
             await self._pass_body(scope, headers, receive, sending)
 
@@ -259,15 +258,6 @@ def read_headers(scope: Scope) -> dict[str, str]:
 
 def _is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
     return scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-
-
-async def _send_preflight(send: Send) -> None:
-    headers = {
-        "access-control-allow-methods": _CORS_METHODS,
-        "access-control-allow-headers": _CORS_HEADERS,
-        "access-control-max-age": "600",
-    }
-    await send_response(send, 204, b"", headers)
 
 
 def _replay(messages: list[Message], receive: Receive) -> Receive:
