@@ -115,8 +115,8 @@ _WANTS_REASONS: Final = re.compile(
     r"\bwhy\b|\bhow\s+(?:is|are|was|were|does|do|did|come)\b|\bexplain\s+how\b", re.IGNORECASE
 )
 TROUBLE: Final = (
-    r"(?:\b(?:not|never|nothing|no|cannot|unable|fail(?:s|ed|ing|ure)?|empty|missing|stuck|slow"
-    r"|crash(?:es|ed|ing)?|hangs?|fr(?:eez|oze)\w*|broken|wrong|lost)\b|n't\b)"
+    r"(?:\b(?:not|never|nothing|no|cannot|unable|fail(?:s|ed|ing)?|failure|empty|missing|stuck"
+    r"|slow|crash(?:es|ed|ing)?|hangs?|fr(?:eez|oze)\w*|broken|wrong|lost)\b|n't\b)"
 )
 """Pattern of the words with which a state is described that nobody wants."""
 

@@ -418,8 +418,8 @@ def load_everyday_words() -> frozenset[str]:
     """Return about 35,000 frequent English words and names in lower case, read once per process.
 
     They are the whole words in the vocabularies of the local embedding model and of cl100k_base,
-    which are files of this package. A beginning such as `invers`, which cl100k_base has as a token,
-    is no word. No model is loaded, so the words are available with each embedding provider.
+    which are files of this package. A token that is only the beginning of a word is left out. No
+    model is loaded, so the words are available with each embedding provider.
     """
     data = files("rag_pipeline") / "data"
     vocabulary = (data / "minilm" / "tokenizer.json").read_text(encoding="utf-8")
