@@ -40,11 +40,12 @@ from rag_pipeline_tests.loopback import (
 from rag_pipeline_tests.memory_client import connect_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rag_pipeline.core.vectors import Point
 
 KEY = "qdrant-secret-0123456789abcdef"
+OPENED: list[QdrantConnection] = []
 
 
 def connect(
@@ -52,7 +53,17 @@ def connect(
 ) -> QdrantConnection:
     url = server if isinstance(server, str) else server.url
     sleep = (waits if waits is not None else []).append
-    return connect_server(url, api_key=KEY, timeout_s=timeout_s, sleep=sleep)
+    connection = connect_server(url, api_key=KEY, timeout_s=timeout_s, sleep=sleep)
+    OPENED.append(connection)
+    return connection
+
+
+@pytest.fixture(autouse=True)
+def _close_connections() -> Iterator[None]:
+    """Close the connections, whose sockets the errors of a test would keep open."""
+    yield
+    while OPENED:
+        OPENED.pop()._client.close()  # noqa: SLF001  # the program keeps its connection until it ends
 
 
 def open_store(connection: QdrantConnection) -> QdrantStore:
