@@ -16,7 +16,7 @@ from rag_pipeline.answering import AnswerKind, Reason
 from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
-from rag_pipeline.core.models import ChunkLimits, TextBlockKind
+from rag_pipeline.core.models import ChunkLimits, ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.evaluation.metrics import SourcePlace, find_interval, find_spread, hits_section
@@ -35,7 +35,6 @@ from rag_pipeline.evaluation.records import (
     hash_parts,
 )
 from rag_pipeline.evaluation.report import name_error
-from rag_pipeline.evaluation.suggestions import QUIZZES
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks, read_span
 from rag_pipeline.retrieval import Mode, Query
 from rag_pipeline.retrieval.service import read_peak_mb
@@ -201,6 +200,7 @@ def score_latency(results: Sequence[AnswerResult]) -> dict[str, Spread]:
     return {name: spread for name, spread in spreads.items() if spread is not None}
 
 
+_QUIZZES: Final = frozenset({ContentType.QUIZ, ContentType.ASSESSMENT})
 _CODE_SHARE: Final = 0.5  # with more code than this, a passage is a code block
 _EMPHASIS: Final = re.compile(r"[*_`]+$")
 
@@ -306,7 +306,7 @@ def name_flaw(passage: Passage, documents: Mapping[str, ParsedDoc]) -> str | Non
     text = passage.text.strip()
     sentences = [_EMPHASIS.sub("", text[start:end]) for start, end in split_sentences(text)]
     asks = all(sentence.endswith("?") for sentence in sentences)
-    return "quiz" if asks or parsed.document.content_type in QUIZZES else None
+    return "quiz" if asks or parsed.document.content_type in _QUIZZES else None
 
 
 def defines(passage: Passage, case: DefinitionCase, documents: Mapping[str, ParsedDoc]) -> bool:

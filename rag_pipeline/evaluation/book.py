@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
 """The accepted results of the golden set that comes with this package."""
 
-_LIBRARIES: Final = ("ir_measures", "jinja2", "matplotlib", "scipy")
+_LIBRARIES: Final = ("ir_measures", "jinja2", "scipy")
 """The libraries of the `pipeline` extra that evaluating needs."""
 
 

@@ -1,14 +1,12 @@
-"""The question log of one book: what it says about the book, and the page about it."""
+"""The question log of one book: what it says about the book, the page, and golden-set entries."""
 
 from __future__ import annotations
 
-import base64
-import csv
+import hashlib
 import html
-import io
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,7 +18,6 @@ from rag_pipeline.core.errors import QueryError, RagPipelineError
 from rag_pipeline.evaluation.metrics import find_interval
 from rag_pipeline.evaluation.pages import (
     TEMPLATES,
-    Bar,
     Items,
     Mark,
     Section,
@@ -31,14 +28,14 @@ from rag_pipeline.evaluation.pages import (
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import date
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.models import JsonValue
+    from rag_pipeline.core.models import JsonValue, ParsedDoc
     from rag_pipeline.core.protocols import Embedder, LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import FloatMatrix
+    from rag_pipeline.evaluation.golden_set import Half
     from rag_pipeline.evaluation.pages import Block, Line
     from rag_pipeline.evaluation.records import Interval
     from rag_pipeline.retrieval.models import RetrievalResult
@@ -92,30 +89,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class _Figures:
-    answer_count: int
-    unanswered_count: int
-    helpful: Interval | None
-    by_level: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Week(_Figures):
-    """The answers and ratings of one week.
-
-    Attributes:
-        answer_count: Number of answers.
-        unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
-        helpful: Share of ratings that are 4 or 5; None without ratings.
-        by_level: Number of answers by level.
-        monday: First day of the week, in UTC.
-    """
-
-    monday: date
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackReport(_Figures):
+class FeedbackReport:
     """What readers think of the answers in the log.
 
     Attributes:
@@ -124,13 +98,15 @@ class FeedbackReport(_Figures):
         helpful: Share of ratings that are 4 or 5 (SC-005); None without ratings.
         by_level: Number of answers by level.
         worst_sections: At most 10 sections with a rating of 1 or 2, most such ratings first.
-        weeks: Every week with an answer, oldest first.
         tags: Number of ratings by tag, most frequent first.
         notes: At most 10 notes, newest first.
     """
 
+    answer_count: int
+    unanswered_count: int
+    helpful: Interval | None
+    by_level: dict[str, int]
     worst_sections: tuple[SectionRatings, ...]
-    weeks: tuple[Week, ...]
     tags: dict[str, int]
     notes: tuple[Note, ...]
 
@@ -149,16 +125,13 @@ def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) 
         for one in reversed(known)
         if one.note.strip()
     ]
-    by_week: dict[date, list[LoggedAnswer]] = defaultdict(list)
-    for answer in answers:
-        day = answer.asked_at.date()
-        by_week[day - timedelta(days=day.weekday())].append(answer)
+    rated = [given[one.answer_id] >= GOOD_RATING for one in answers if one.answer_id in given]
     return FeedbackReport(
-        *_measure(answers, given),
+        answer_count=len(answers),
+        unanswered_count=sum(map(is_unanswered, answers)),
+        helpful=find_interval(rated),
+        by_level=dict(Counter(one.level for one in answers)),
         worst_sections=tuple(_find_worst(answers, given)),
-        weeks=tuple(
-            Week(*_measure(asked, given), monday) for monday, asked in sorted(by_week.items())
-        ),
         tags=dict(tags.most_common()),
         notes=tuple(notes[:_MAX_NOTES]),
     )
@@ -167,16 +140,6 @@ def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) 
 def is_unanswered(answer: LoggedAnswer) -> bool:
     """Return True if the book did not fully answer the question."""
     return answer.level in {"closest_passages", "not_covered"}
-
-
-def _measure(
-    answers: Sequence[LoggedAnswer], given: dict[str, int]
-) -> tuple[int, int, Interval | None, dict[str, int]]:
-    """Return the figures of some answers; `given` has the ratings by the ids of answers."""
-    rated = [given[one.answer_id] >= GOOD_RATING for one in answers if one.answer_id in given]
-    unanswered_count = sum(map(is_unanswered, answers))
-    by_level = dict(Counter(one.level for one in answers))
-    return len(answers), unanswered_count, find_interval(rated), by_level
 
 
 def _find_worst(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list[SectionRatings]:
@@ -416,7 +379,7 @@ def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredRepor
 PAGE_NAME: Final = "feedback.html"
 
 _LEVELS: Final = {level.value: level.words for level in Level}
-"""The words for each level of answers, in the order of the bars."""
+"""The words for each level of answers."""
 
 _REASONS: Final = {
     "not_covered": "the book does not cover it",
@@ -429,12 +392,6 @@ _REASONS: Final = {
 }
 _SHOWN_QUESTIONS: Final = 8
 _SHOWN_CHARS: Final = 300
-
-_COLUMNS: Final = (
-    *("asked_at", "level", "kind", "reason", "question", "search_question", "rating", "note"),
-    *("tags", "sources", "confidence", "latency_ms", "answer_id"),
-)
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 _ADVICE: Final = (
     "Similar questions are grouped; the groups are suggestions. The nearest sections are what a "
@@ -452,19 +409,12 @@ def describe_feedback(report: FeedbackReport) -> tuple[Block, ...]:
         (Mark("SC-005", "strong"), share, _judge_goal(report)),
         f"Answers in the log: {report.answer_count}. Not fully answered: {unanswered}.",
     ]
-    if report.weeks:
-        rows = tuple(
-            (
-                str(week.monday),
-                str(week.answer_count),
-                _draw_levels(week.by_level),
-                _show_part(week.unanswered_count, week.answer_count),
-                _show_share(week.helpful),
-            )
-            for week in reversed(report.weeks)
+    if report.answer_count:
+        counts = tuple(
+            (_LEVELS.get(level, level), _show_part(count, report.answer_count))
+            for level, count in report.by_level.items()
         )
-        heads = ("week from", "answers", "how", "not fully answered", "rated 4 or 5")
-        blocks += [_draw_levels(report.by_level), Section("Week by week", (Table(heads, rows),))]
+        blocks.append(Table(("how questions were answered", "answers"), counts))
         blocks.append(Section("Sections with the worst ratings", _list_sections(report)))
     tags = [f"{tag}: {number}" for tag, number in report.tags.items()]
     said = [
@@ -493,11 +443,6 @@ def _list_sections(report: FeedbackReport) -> tuple[Block, ...]:
     )
     heads = ("section", "rated 1 or 2", "ratings", "mean rating")
     return "Answers that cite these sections were rated 1 or 2.", Table(heads, rows)
-
-
-def _draw_levels(by_level: Mapping[str, int]) -> Bar:
-    shown = ((level, words) for level, words in _LEVELS.items() if level in by_level)
-    return Bar(tuple((level, words, by_level[level]) for level, words in shown))
 
 
 def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
@@ -610,8 +555,7 @@ def write_page(
 ) -> Path:
     """Write the page for authors about the question log, and return its path.
 
-    The page is one HTML file without scripts or requests. Its download of all questions is inside
-    it.
+    The page is one HTML file without scripts or requests.
 
     Args:
         settings: The settings of the book, to group questions and to name the default file.
@@ -649,7 +593,6 @@ def render_page(
     blocks: tuple[Block, ...] = (
         ("There are no questions yet. ", Mark("rag-pipeline serve", "code"), " logs them."),
     )
-    link = ""
     if entries.answers:
         grouped: tuple[Block, ...] = (f"The questions could not be grouped: {problem}",)
         if unanswered is not None:
@@ -661,9 +604,6 @@ def render_page(
             Section("What the book did not answer", grouped),
             "Questions and notes can be personal. Share this page with care.",
         )
-        content = base64.b64encode(b"\xef\xbb\xbf" + list_questions(entries).encode()).decode()
-        target = f'download="questions.csv" href="data:text/csv;base64,{content}"'
-        link = f'<p><a class="button" {target}>Download all questions as CSV</a></p>\n'
     title = f"What readers asked {html.escape(name)}"
     style = (TEMPLATES / "pages.css").read_text(encoding="utf-8")
     return (
@@ -671,40 +611,74 @@ def render_page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="robots" content="noindex">\n'
         f"<title>{title}</title>\n<style>{style}</style>\n</head>\n"
-        f"<body><main>\n<h1>{title}</h1>\n{to_html(blocks)}\n{link}</main></body>\n</html>\n"
+        f"<body><main>\n<h1>{title}</h1>\n{to_html(blocks)}\n</main></body>\n</html>\n"
     )
 
 
-def list_questions(entries: LogEntries) -> str:
-    """Return all entries of the log as CSV, oldest first.
+_MAX_ID_WORDS: Final = 5
 
-    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+
+def draft_entry(
+    entries: LogEntries, answer_id: str, pages: Sequence[ParsedDoc]
+) -> dict[str, JsonValue]:
+    """Return a golden-set entry for a logged question, as a suggestion to check.
+
+    Its expected sections are those that the answer cited; a refusal has none. Retrieval found them,
+    so the author must check each of them in the book.
+
+    Args:
+        entries: The entries of the question log.
+        answer_id: Id of the answer to the question.
+        pages: All documents of the book.
+
+    Raises:
+        QueryError: The log has no such answer, or its question was not logged, or the question is
+            about a selection, which is never logged.
     """
-    ratings = {one.answer_id: one for one in entries.ratings}
-    written = io.StringIO()
-    rows = csv.writer(written)
-    rows.writerow(_COLUMNS)
-    for one in entries.answers:
-        rating = ratings.get(one.answer_id)
-        values = (
-            one.asked_at.isoformat(timespec="seconds"),
-            one.level,
-            one.kind,
-            one.reason,
-            one.question,
-            one.search_question,
-            rating.rating if rating else None,
-            rating.note if rating else None,
-            " ".join(rating.tags) if rating else None,
-            " ".join(one.sources),
-            one.confidence,
-            round(one.latency_ms),
-            one.answer_id,
+    found = [one for one in entries.answers if one.answer_id == answer_id]
+    if not found:
+        raise QueryError(f"the question log has no answer {answer_id[:80]!r}")
+    if not found[0].question:
+        raise QueryError(
+            "the text of this question was not logged. LOG_QUESTIONS=true logs the text of later "
+            "questions"
         )
-        rows.writerow([_disarm(value) for value in values])
-    return written.getvalue()
+    if found[0].mode == Mode.SELECTED_TEXT_ONLY:
+        raise QueryError("this question is about a selected text, which is not logged")
+    question = " ".join((found[0].search_question or found[0].question).split())
+    # The sections that a refusal names are related to the question, but do not answer it.
+    is_refused = found[0].kind == "refused"
+    name = "-".join(re.findall(r"[^\W_]+", question.casefold())[:_MAX_ID_WORDS]) or "new"
+    return {
+        "id": name,
+        "question": question,
+        "category": "fact",
+        "all_of": False,
+        "expected": [] if is_refused else _find_sections(found[0].sources, pages),
+        "split": choose_half(name),
+    }
 
 
-def _disarm(value: object) -> str:
-    text = "" if value is None else str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+def choose_half(query_id: str) -> Half:
+    """Return the half of the golden set, "tune" or "report", for the id of a new question.
+
+    The half depends only on a hash of the id, so that nobody can choose it by looking at results.
+    """
+    return "report" if hashlib.sha256(query_id.encode()).digest()[0] % 2 else "tune"
+
+
+def _find_sections(urls: Sequence[str], pages: Sequence[ParsedDoc]) -> list[JsonValue]:
+    """Return the sections of the book that have the URLs; unknown URLs are left out."""
+    by_page = {page.document.url.rstrip("/"): page.document for page in pages}
+    expected: list[JsonValue] = []
+    for url in urls:
+        address, _, anchor = url.partition("#")
+        document = by_page.get(address.rstrip("/"))
+        if document is None:
+            continue
+        texts = [one.text for one in document.headings if anchor and one.anchor == anchor]
+        heading = texts[0] if texts else document.title
+        section: JsonValue = {"doc_path": str(document.doc_path), "section_heading": heading}
+        if section not in expected:
+            expected.append(section)
+    return expected

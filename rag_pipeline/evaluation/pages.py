@@ -37,19 +37,7 @@ class Mark:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """Numbers as parts of a bar.
-
-    Attributes:
-        parts: The class in the style sheet, the words and the number of each part. The class gives
-            the color.
-    """
-
-    parts: tuple[tuple[str, str, int], ...]
-
-
-Line: TypeAlias = "str | Mark | Bar | tuple[str | Mark, ...]"
+Line: TypeAlias = "str | Mark | tuple[str | Mark, ...]"
 """A paragraph, a list item or the cell of a table."""
 
 
@@ -114,8 +102,6 @@ def _mark_line(line: Line) -> str:
             return f"**{_escape_markdown(text)}**"
         case Mark(text=text) | str(text):
             return _escape_markdown(text)
-        case Bar():
-            return ", ".join(_name_parts(line))
         case _:
             return "".join(map(_mark_line, line))
 
@@ -151,8 +137,7 @@ def _write_html(block: Block, level: int) -> str:
             rows = "\n".join(_write_row(block.heads, row) for row in block.rows)
             return f"<table><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table>"
         case _:
-            tag = "div" if isinstance(block, Bar) else "p"
-            return f"<{tag}>{_write_line(block)}</{tag}>"
+            return f"<p>{_write_line(block)}</p>"
 
 
 def _write_row(heads: Sequence[str], cells: Sequence[Line]) -> str:
@@ -171,16 +156,6 @@ def _write_line(line: Line) -> str:
             return link if is_complete else html.escape(text)
         case Mark(text=text, form=form):
             return f"<{form}>{html.escape(text)}</{form}>"
-        case Bar():
-            colors = "".join(
-                f'<span class="{name}" style="flex:{number}"></span>'
-                for name, _, number in line.parts
-            )
-            label = " ".join(
-                f'<span class="key {name}"></span>{html.escape(words)}'
-                for (name, _, _), words in zip(line.parts, _name_parts(line), strict=True)
-            )
-            return f'<div class="bar">{colors}</div><small>{label}</small>'
         case _:
             return "".join(_write_line(part) for part in line)
 
@@ -212,14 +187,8 @@ def _write_text(line: Line) -> str:
     match line:
         case Mark(text=text) | str(text):
             return " ".join(text.split())
-        case Bar():
-            return ", ".join(_name_parts(line))
         case _:
             return "".join(part if isinstance(part, str) else part.text for part in line)
-
-
-def _name_parts(bar: Bar) -> list[str]:
-    return [f"{words}: {number}" for _, words, number in bar.parts]
 
 
 def shorten(text: str, most_chars: int) -> str:

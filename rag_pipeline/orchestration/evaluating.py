@@ -3,7 +3,6 @@
 # An ingestion loads this module too, and must not load what answers questions.
 # ruff: noqa: PLC0415
 
-import base64
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -77,19 +76,13 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
 
 
 def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
-    """Return the asset metadata of an evaluation: tables, plot, report paths, versions, numbers."""
+    """Return the asset metadata of an evaluation: table, report paths, versions, numbers."""
     from rag_pipeline.evaluation.pages import to_markdown
-    from rag_pipeline.evaluation.rendering import (
-        describe_measures,
-        draw_scores,
-        to_png,
-    )
+    from rag_pipeline.evaluation.rendering import describe_measures
 
     report, written = evaluation.report, evaluation.files.answers_path
-    picture = base64.b64encode(to_png(draw_scores(report))).decode()
     return {
         "measures": dg.MetadataValue.md(to_markdown(describe_measures(report))),
-        "scores": dg.MetadataValue.md(f"![score distributions](data:image/png;base64,{picture})"),
         "page": dg.MetadataValue.path(str(evaluation.files.html_path)),
         "report": dg.MetadataValue.path(str(evaluation.files.json_path)),
         "model": report.fingerprint.model,

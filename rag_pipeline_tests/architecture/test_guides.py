@@ -100,17 +100,12 @@ def test_each_snippet_for_a_backend_runs(guide_book: GuideBook) -> None:
 def test_the_evaluation_guide_prints_what_it_shows(guide_book: GuideBook) -> None:
     guide_book.write_files("how-to/evaluate.md")
     blocks = read_blocks("how-to/evaluate.md")
-    commands = [
-        command for block in blocks if block.language == "bash" for command in block.commands
-    ]
-    output = ""
-    for command in commands[:2]:  # accepting and sweeping take longer and are tested elsewhere
-        done = guide_book.run(*shlex.split(command))
-        assert done.returncode == 0, done.stderr
-        output += done.stdout
-    assert '"section_heading": "Feed the starter"' in output
+    # The other commands, such as accepting and sweeping, take longer and are tested elsewhere.
+    command = next(block.commands[0] for block in blocks if block.language == "bash")
+    done = guide_book.run(*shlex.split(command))
+    assert done.returncode == 0, done.stderr
     shown = next(block.text for block in blocks if block.language == "text")
-    assert set(mask_numbers(shown)) <= set(mask_numbers(output))
+    assert set(mask_numbers(shown)) <= set(mask_numbers(done.stdout))
     assert (guide_book.folder / "report.html").is_file()
 
 

@@ -94,9 +94,7 @@ def test_a_missing_client_of_a_service_is_named_with_its_command(command: Comman
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", ["--version", "--help", "chunks", "query Hello", "golden-entry intro.md"]
-)
+@pytest.mark.parametrize("arguments", ["--version", "--help", "chunks", "query Hello"])
 def test_other_commands_need_no_extra(command: Command, arguments: str) -> None:
     outcome = run_without_extras(command, arguments)
     assert outcome.code == 0, outcome.err

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.core.state_dirs import DATABASE_NAME
@@ -70,16 +68,5 @@ def test_a_broken_log_is_one_clear_error(call: Callable[..., Outcome], command: 
     assert not list(settings.state_dir.glob("*.damaged-*"))
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("intro.md", "--from-log", "a1"), ("--from-log", "a1", "--question", "Why?")]
-)
-def test_a_text_and_an_answer_id_exclude_each_other(
-    call: Callable[..., Outcome], arguments: tuple[str, ...]
-) -> None:
-    assert_one_line(call("golden-entry", *arguments), 2, "--from-log")
-
-
-def test_a_text_finds_sections_as_before(call: Callable[..., Outcome]) -> None:
-    told = call("golden-entry", "intro.md", "--question", "How does the robot move?")
-    assert told.code == 0, told
-    assert told.json["entry"]["question"] == "How does the robot move?"
+def test_an_answer_id_is_required(call: Callable[..., Outcome]) -> None:
+    assert_one_line(call("golden-entry"), 2, "--from-log")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
 from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:
@@ -28,3 +29,21 @@ def make_page(doc_path: str, source: str) -> ParsedDoc:
     content = source.encode()
     doc = DiscoveredDoc(parse_doc_id(doc_path), Path(doc_path), "0" * 64, len(content), 0)
     return parse_doc(doc, SiteSettings(), content)
+
+
+def read_section_texts(parsed: ParsedDoc) -> dict[str, str]:
+    """Return the Markdown source of each section of a document, by heading.
+
+    A section reaches from a heading of any level to the next heading. The text before the
+    first heading is filed under the document's title, and front matter is left out. Sections with
+    the same heading are joined.
+    """
+    document = parsed.document
+    name, texts = document.title, dict[str, str]()
+    for block in parsed.blocks:
+        if block.kind == FRONT_MATTER.name:
+            continue
+        if block.heading is not None:
+            name = document.headings[block.heading].text or document.title
+        texts[name] = f"{texts.get(name, '')}{parsed.source[block.start : block.end]}\n"
+    return texts

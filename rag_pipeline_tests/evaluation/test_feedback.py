@@ -18,14 +18,15 @@ from rag_pipeline.evaluation.feedback import (
     QuestionCluster,
     UnansweredReport,
     _find_stars,
+    choose_half,
     describe_feedback,
     describe_unanswered,
+    draft_entry,
     list_feedback_numbers,
     report_feedback,
     report_unanswered,
 )
 from rag_pipeline.evaluation.pages import to_markdown
-from rag_pipeline.evaluation.suggestions import draft_entry
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 
 if TYPE_CHECKING:
@@ -69,12 +70,11 @@ def test_a_log_without_ratings_is_reported_as_not_measured() -> None:
     assert "Answers in the log: 0." in render_feedback(report_feedback([], []))
 
 
-def test_answers_are_counted_per_week_from_monday() -> None:
-    answers = [make_logged("a", asked_at=NOW - timedelta(days=14)), make_logged("b")]
-    weeks = report_feedback(answers, []).weeks
-    assert [week.answer_count for week in weeks] == [1, 1]
-    assert {week.monday.weekday() for week in weeks} == {0}
-    assert weeks[1].monday - weeks[0].monday == timedelta(days=14)
+def test_answers_are_counted_by_level() -> None:
+    answers = [make_logged("a"), make_logged("b"), make_logged("c", level="not_covered")]
+    report = report_feedback(answers, [])
+    assert report.by_level == {"answered": 2, "not_covered": 1}
+    assert "| answered | 2 of 3 (67%) |" in render_feedback(report)
 
 
 def test_similar_unanswered_questions_form_one_cluster() -> None:
@@ -225,3 +225,8 @@ def test_an_entry_needs_a_logged_question(answer_id: str, problem: str) -> None:
     entries = LogEntries((make_logged("silent", question=None), selected), ())
     with pytest.raises(QueryError, match=problem):
         draft_entry(entries, answer_id, [])
+
+
+def test_ids_are_divided_into_halves_of_similar_size() -> None:
+    halves = [choose_half(f"query-{number}") for number in range(200)]
+    assert 80 <= halves.count("tune") <= 120

@@ -14,11 +14,11 @@ from rag_pipeline.core.protocols import Rating
 from rag_pipeline.evaluation.feedback import (
     LogEntries,
     describe_unanswered,
+    draft_entry,
     group_unanswered,
     read_log,
 )
 from rag_pipeline.evaluation.pages import to_text
-from rag_pipeline.evaluation.suggestions import draft_entry
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (

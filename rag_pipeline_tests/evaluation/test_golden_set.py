@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import GoldenSetError
+from rag_pipeline.core.text.terms import extract_terms, extract_words
 from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_set import (
     QUESTIONS_PATH,
@@ -20,14 +22,7 @@ from rag_pipeline.evaluation.golden_set import (
     load_golden_set,
     validate_against_corpus,
 )
-from rag_pipeline.evaluation.suggestions import (
-    MAX_SHARED_WORDS,
-    MAX_TERM_SHARE,
-    Overlap,
-    measure_overlap,
-    read_section_texts,
-)
-from rag_pipeline_tests.evaluation.golden_pages import make_page, read_book
+from rag_pipeline_tests.evaluation.golden_pages import make_page, read_book, read_section_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +86,18 @@ def find_expected(doc_path: str, heading: str) -> str:
     return "\n".join(texts[name] for name in dict.fromkeys(names))
 
 
+def share_terms(question: str, text: str) -> float:
+    """Return the share of a question's distinct terms that occur in a text; 0 without terms."""
+    terms = set(extract_terms(question))
+    return len(terms & set(extract_terms(text))) / len(terms) if terms else 0.0
+
+
+def count_shared_words(question: str, text: str) -> int:
+    """Return the number of words in the longest run that a question and a text share."""
+    words, others = ([one.casefold() for one in extract_words(own)] for own in (question, text))
+    return difflib.SequenceMatcher(None, words, others, autojunk=False).find_longest_match().size
+
+
 def load_problems(path: Path, content: object) -> tuple[str, ...]:
     with pytest.raises(GoldenSetError) as caught:
         load_golden_set(write(path, content))
@@ -144,23 +151,12 @@ def test_no_question_is_asked_twice(golden: GoldenSet) -> None:
 def test_questions_are_not_copied_from_the_sections_that_answer_them(golden: GoldenSet) -> None:
     shares, paraphrased = [], []
     for query in (query for query in golden.queries if query.expected):
-        paraphrased.append(
-            max(
-                measure_overlap(
-                    query.paraphrase or query.question,
-                    find_expected(one.doc_path, one.section_heading),
-                ).term_share
-                for one in query.expected
-            )
-        )
-        overlaps = [
-            measure_overlap(query.question, find_expected(one.doc_path, one.section_heading))
-            for one in query.expected
-        ]
-        copied = max(overlap.shared_words for overlap in overlaps)
-        assert copied <= MAX_SHARED_WORDS, query.id
-        shares.append(max(overlap.term_share for overlap in overlaps))
-        assert shares[-1] <= MAX_TERM_SHARE, query.id
+        texts = [find_expected(one.doc_path, one.section_heading) for one in query.expected]
+        assert max(count_shared_words(query.question, text) for text in texts) <= 4, query.id
+        shares.append(max(share_terms(query.question, text) for text in texts))
+        assert shares[-1] <= 0.9, query.id
+        asked = query.paraphrase or query.question
+        paraphrased.append(max(share_terms(asked, text) for text in texts))
     # Most students use the usual names of things, and some describe them in other words. The
     # paraphrases avoid the book's words.
     assert 0.3 <= sum(share <= 0.5 for share in shares) / len(shares) <= 0.5
@@ -450,11 +446,3 @@ def test_many_problems_are_counted_rather_than_listed(tmp_path: Path) -> None:
     with pytest.raises(GoldenSetError, match="and 4 more") as caught:
         validate_against_corpus(GoldenSet(tmp_path / "set.json", queries), [PAGE.document])
     assert len(caught.value.problems) == 14
-
-
-def test_overlap_counts_consecutive_words_and_terms() -> None:
-    section = "The capture point is where the robot must step to come to rest."
-    overlap = measure_overlap("Where must the robot step: the capture point?", section)
-    assert overlap == Overlap(3, 1.0)
-    assert not overlap.is_fair
-    assert measure_overlap("", section) == Overlap(0, 0.0)

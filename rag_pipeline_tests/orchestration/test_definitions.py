@@ -103,7 +103,7 @@ def test_loading_reads_no_settings_and_imports_only_what_an_ingestion_needs(tmp_
 import sys
 import rag_pipeline.definitions
 heavy = {
-    "qdrant_client", "onnxruntime", "openai", "cohere", "fastembed", "scipy", "matplotlib",
+    "qdrant_client", "onnxruntime", "openai", "cohere", "fastembed", "scipy",
     "jinja2", "fastapi", "dagster_webserver", "dagster_graphql", "rag_pipeline.answering",
     "rag_pipeline.retrieval", "rag_pipeline.serving", "rag_pipeline.evaluation.book",
 }

@@ -87,7 +87,6 @@ def test_a_good_evaluation_has_its_numbers_as_metadata_and_passes_every_check(
     assert metadata["page"].value == str(tmp_path / "report.html")
     assert metadata["report"].value == str(tmp_path / "report.json")
     assert "| section | nDCG@10 |" in str(metadata["measures"].value)
-    assert "data:image/png;base64," in str(metadata["scores"].value)
     assert metadata["settings"].value == {"chunk_max_tokens": "800"}
     assert metadata["format_version"].value == 1
 
