@@ -396,6 +396,8 @@ class Splicer:
                     f"{self.doc_id}: a part of the API ({use.component}) {problem}"
                 )
             content = read_content(text, 0, {}, mdx=False)
+            if use.component == CARD_LIST:  # a card may name the component in its text
+                content = replace(content, uses=())
             return self._splice(text, content, chain)
         front_matter = read_front_matter(chain[-1], text)
         mdx = self.is_mdx(chain[-1], front_matter)

@@ -340,3 +340,11 @@ def test_a_list_without_pages_is_reported(tmp_path: Path) -> None:
     _write(tmp_path / "docs", alone__index_md=f"Text.\n\n{_LIST}")
     (doc,) = discover_docs(tmp_path / "docs").docs
     assert parse_doc(doc, SiteSettings()).notes.components == ("DocCardList",)
+
+
+def test_a_card_that_names_the_list_does_not_show_it_again(docs: Path) -> None:
+    (docs / "parts" / "hub.md").write_text(
+        "---\nsidebar_position: 1\ndescription: With <DocCardList />.\n---\n# Hub\n\nText.\n"
+    )
+    assert _read(docs)["parts/index.md"][2].split("\n")[1] == "- **Rim**: The rim holds the tyre."
+    assert len(_read(docs)["parts/index.md"][2].split("\n")) == 3
