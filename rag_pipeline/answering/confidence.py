@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.models import TextBlockKind
@@ -59,16 +59,23 @@ class _AskedFact:
     Attributes:
         question: Pattern of the questions. Its group `of` names the thing that is counted.
         answer: Pattern of the fact in a sentence. If its group `fact` matches, the words before it
-            say what it is, so that the sentence may be about the subject in other words.
+            say what it is, so that the sentence may be about the subject in other words. Its group
+            `counted` has the words after a number.
+        is_needed: False if a text without such a fact can answer the question as well.
     """
 
     question: re.Pattern[str]
     answer: re.Pattern[str]
+    is_needed: bool = True
 
 
 _MADE: Final = (
     r"\b(?:invent|creat|found|discover|develop|coin|design|introduc|propos|publish|author|built|build"
     r"|wrote|writ|made|maintain|teach|taught)\w*"
+)
+_DID: Final = (
+    r"(?:invented|created|founded|discovered|develops|developed|coined|designed|introduced|proposed"
+    r"|published|authored|wrote|built|builds|made|makes|maintains|maintained|teaches|taught)\b"
 )
 _ROLE: Final = (
     r"(?:[Ii]nventor|[Cc]reator|[Ff]ounder|[Aa]uthor|[Dd]esigner|[Mm]aintainer|CEO|[Pp]resident"
@@ -79,7 +86,21 @@ _COUNT: Final = (
     r"(?<![\w.])(?:\d[\d.,]*|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
     r"|[a-z]+teen|[a-z]{3,5}ty|hundreds?|thousands?|millions?|any\s+number)(?!\w))"
 )
+_TIME: Final = r"(?:(?:milli)?second|minute|hour|day|week|month|year)s?\b"
+_DATE: Final = re.compile(
+    r"\b(?:1[5-9]|20)\d\d\b|\b[Ww]eeks?\s\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
+    r"|\b(?:January|February|March|April|May(?=\s\d)|June|July|August|September|October|November"
+    r"|December)\b"
+)
 ASKED_FACTS: Final = (
+    _AskedFact(
+        re.compile(r"\bhow\s+many\s+(?P<of>\w+)", re.IGNORECASE),
+        re.compile(
+            rf"{_COUNT}[\s-](?P<counted>(?:(?!(?:an?|the|you|we|it)\s)[\w-]+\s+){{0,2}}[\w-]+)",
+            re.IGNORECASE,
+        ),
+        is_needed=False,
+    ),
     _AskedFact(
         re.compile(
             rf"\bwho(?:\s+\w+)?\s+{_MADE}|\bwho\s+(?:is|was|are|were)\s+the\s+(?:\w+\s+)?{_ROLE}\b",
@@ -87,8 +108,8 @@ ASKED_FACTS: Final = (
         ),
         re.compile(
             rf"(?:{_MADE}\s+(?:[\w']+\s+){{0,4}}?by|\b{_ROLE}(?:\s+(?:is|are|was|were))?:?)\s+"
-            rf"(?P<fact>{_NAME}*)|\b{_NAME}+,?\s+(?:[a-z]+\s+){{0,2}}?{_MADE}"
-            rf"|\b[A-Z][\w'\u2019-]+\s+{_MADE}"
+            rf"(?P<fact>(?:[a-z]+\s+){{0,3}}?[A-Z][\w'\u2019-]+)|\b{_NAME}+,?\s+(?:[a-z]+\s+){{0,2}}?{_DID}"
+            rf"|\b(?!(?:I|If|It|That|They|This|We|When|Who|You)\b)[A-Z][\w'\u2019-]+\s+{_DID}"
         ),
     ),
     _AskedFact(
@@ -97,11 +118,7 @@ ASKED_FACTS: Final = (
             r"|\bwhen\s+(?:is|will|does)\b.*\b(?:releas\w*|due|deadline|semester)\b",
             re.IGNORECASE,
         ),
-        re.compile(
-            r"\b(?:1[5-9]|20)\d\d\b|\b[Ww]eeks?\s\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
-            r"|\b(?:January|February|March|April|June|July|August|September|October|November"
-            r"|December)\b"
-        ),
+        _DATE,
     ),
     _AskedFact(
         re.compile(
@@ -134,12 +151,37 @@ ASKED_FACTS: Final = (
         re.compile(r"\d"),
     ),
     _AskedFact(
+        re.compile(r"\b(?:what|which)\s+versions?\s+of\s+(?P<of>\w+)", re.IGNORECASE),
+        re.compile(r"\d"),
+    ),
+    _AskedFact(
         re.compile(
             r"\bhow\s+(?:old|tall|heavy)\s+(?:is|are|was|were)\b"
             r"|\b(?:weight|height|size|range|life|lifetime|age|salary|payload)\s+of\b",
             re.IGNORECASE,
         ),
         re.compile(r"\d"),
+    ),
+    _AskedFact(
+        re.compile(r"\bhow\s+long\s+(?:is|are|was|does|do|did|will)\b", re.IGNORECASE),
+        re.compile(rf"{_COUNT}[\s-]{_TIME}", re.IGNORECASE),
+        is_needed=False,
+    ),
+    _AskedFact(
+        re.compile(r"\bhow\s+often\b", re.IGNORECASE),
+        re.compile(
+            rf"\b(?:every|each|per|once|twice|times)\b|\b(?:hour|dai|week|month|year)ly\b|{_COUNT}\s?Hz",
+            re.IGNORECASE,
+        ),
+        is_needed=False,
+    ),
+    _AskedFact(
+        re.compile(r"\bwhen\s+(?:is|are|will|does|do)\b", re.IGNORECASE), _DATE, is_needed=False
+    ),
+    _AskedFact(
+        re.compile(r"\bhow\s+much\s+(?P<of>\w+)", re.IGNORECASE),
+        re.compile(_COUNT, re.IGNORECASE),
+        is_needed=False,
     ),
 )
 
@@ -337,45 +379,76 @@ def _count_words(question: str, forms: Sequence[Abbreviation], compared: int) ->
     return compared + counted + longer
 
 
+class FactTest(Protocol):
+    """A test for sentences with a kind of fact."""
+
+    def __call__(self, sentence: str, above: AbstractSet[str] = frozenset()) -> bool:
+        """Return True if a sentence has such a fact, below headings with the given terms."""
+
+
 def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     """Return True if a question asks for a kind of fact that no passage contains.
 
-    Such facts are a person, a date, a price, a number, a version or a measure. A fact counts in a
-    sentence with a term of the question, or with the name of the thing that is counted. Passages
-    about the subject without such a sentence are related, but they do not answer the question.
+    Such facts are a person, a date, a price, a number, a version or a measure. Passages about the
+    subject without such a fact are related, but they do not answer the question.
     """
-    matches = ((fact, fact.question.search(question)) for fact in ASKED_FACTS)
-    fact, asked = next(((one, match) for one, match in matches if match), (None, None))
-    if fact is None or asked is None:
-        return False
-    terms = frozenset(extract_terms(question))
-    named = frozenset(extract_terms(asked.groupdict().get("of") or question))
-
-    def tells(sentence: str) -> bool:
-        found = fact.answer.search(sentence)
-        if found is None:
-            return False
-        told = found.groupdict().get("fact")
-        is_about = told is not None or bool(named & find_distinct_terms(sentence))
-        return is_about and not find_distinct_terms(told or found.group()) <= terms
-
-    return not any(
+    tells = read_asked_fact(question, only_needed=True)
+    return tells is not None and not any(
         tells(chunk.text[start:end])
         for chunk in chunks[:EVIDENCE_DEPTH]
         for start, end in split_sentences(chunk.text)
     )
 
 
+def read_asked_fact(question: str, *, only_needed: bool = False) -> FactTest | None:
+    """Return a test for sentences with the fact that a question asks for; None if it asks for none.
+
+    A fact counts in a sentence with a term of the question, or with the name of the thing that is
+    counted. The headings above the sentence may name it too.
+
+    Args:
+        question: The question.
+        only_needed: True leaves out facts without which a text can answer the question as well.
+    """
+    facts = (fact for fact in ASKED_FACTS if fact.is_needed or not only_needed)
+    matches = ((fact, fact.question.search(question)) for fact in facts)
+    fact, asked = next(((one, match) for one, match in matches if match), (None, None))
+    if fact is None or asked is None:
+        return None
+    terms = frozenset(extract_terms(question))
+    named = frozenset(extract_terms(asked.groupdict().get("of") or question))
+    answer = fact.answer
+
+    def tells(sentence: str, above: AbstractSet[str] = frozenset()) -> bool:
+        found = answer.search(sentence)
+        if found is None:
+            return False
+        told, counted = (found.groupdict().get(name) for name in ("fact", "counted"))
+        around = find_distinct_terms(counted) if counted else above | find_distinct_terms(sentence)
+        is_about = told is not None or bool(named & around)
+        return is_about and not find_distinct_terms(told or found.group()) <= terms
+
+    return tells
+
+
+_BEFORE_CASE: Final = r"(?:on|in|with|using|under|from)"
+_CASE_WORD: Final = r"[^\W_][\w+#.-]*[\w+#]"
 QUALIFIED: Final = re.compile(
     r"\s(?P<way>from\s+(?:source|scratch))\b"
-    r"|\s(?:on|in|with|using|under|from)\s+(?!(?:details?|depth|general|practice|theory|short|brief"
-    r"|total|particular|use|english)\b)(?P<word>[^\W_][\w+#.-]*[\w+#])"
-    r"(?=\s*[?!]*$|\s+(?:on|in|with|using|under|from)\s)"
+    rf"|\s(?:{_BEFORE_CASE}|for(?=\s+\S+\s*$))\s+(?:(?:an?|the|my|your)\s+)?"
+    r"(?!(?:\S+\s+)?(?:details?|depth|general|practice|theory|short|brief|total|particular|use|english"
+    r"|words?|terms|sentences?|nutshell|life|points?|steps?|examples?|code|beginners?|dummies|me|us"
+    r")\b)"
+    rf"(?P<words>{_CASE_WORD}(?:\s+(?!{_BEFORE_CASE}\s){_CASE_WORD})?)"
+    rf"(?=\s*[?!]*$|\s+{_BEFORE_CASE}\s)"
     r"|\b(?P<unit>version|release|module|chapter|part|unit|lesson|lecture|section)\s+"
     r"(?P<number>\d+(?:\.\d+)*)",
     re.IGNORECASE,
 )
-"""A word that limits a question to a case, such as "on windows", or a number after its unit."""
+"""Words that limit a question to a case, such as "on windows", or a number after its unit."""
+
+PLURAL: Final = re.compile(r"[^s]s$")
+"""A word that may be a name, such as `windows`, so that a passage must have the same form."""
 
 MAX_QUALIFIED: Final = 12
 """Words of a question up to which its last words name such a case. A longer one tells a story."""
@@ -409,7 +482,11 @@ def lacks_qualifier(
             return re.search(rf"{before}(?<![\d.]){re.escape(number)}(?!\.?\d)", text) is not None
         if case["way"]:
             return " ".join(case["way"].lower().split()) in " ".join(text.split())
-        word = case["word"].lower()
+        return all(map(has_word, case["words"].lower().split()))
+
+    def has_word(word: str) -> bool:
+        if PLURAL.search(word):
+            return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
         return terms.issuperset(extract_terms(word)) or word in re.sub(r"[\s-]", "", text)
 
     return not all(map(has, cases))

@@ -27,11 +27,13 @@ from rag_pipeline.answering.prompts import (
 )
 from rag_pipeline.answering.quoting.passages import hide_solutions
 from rag_pipeline.answering.reading.languages import find_languages
+from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.selected_blocks import find_selected_blocks
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.text.terms import (
     count_words,
+    extract_terms,
     find_content_words,
     find_distinct_terms,
     is_latin,
@@ -116,7 +118,9 @@ def apply_grounding_policy(
     if level is Level.NOT_COVERED and not related and _knows_no_word(result):
         others = (notice for notice in notices if notice.code != "names_missing")
         reason, notices = Reason.NO_WORDS, (voice.note("no_words"), *others)
-    messages = _SELECTED_MESSAGES if selected else _MESSAGES
+    code = (_SELECTED_MESSAGES if selected else _MESSAGES)[reason]
+    if code == "closest" and _only_mentions(result, question):
+        code = "mentioned"
     return GroundedResponse(
         context=format_context(sources, Mode.NORMAL, key, question) if context is None else context,
         system_instruction=build_instruction(Mode(result.mode), voice),
@@ -126,7 +130,7 @@ def apply_grounding_policy(
         reason=reason,
         sources=sources,
         confidence=confidence,
-        message=voice.say(code) if (code := messages[reason]) else "",
+        message=voice.say(code) if code else "",
         related=related,
         notices=notices,
     )
@@ -225,6 +229,15 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     if level is Level.NOT_COVERED and (is_found or _is_beyond_model(result)):
         level = Level.CLOSEST_PASSAGES
     return level, _REASONS[level], confidence
+
+
+def _only_mentions(result: RetrievalResult, question: str) -> bool:
+    """Return True if a question asks for the meaning of a term, and each term of it is found."""
+    asked = read_question(question)
+    terms = frozenset(extract_terms(asked.subject))
+    return asked.kind is QuestionKind.DEFINITION and any(
+        terms <= find_distinct_terms(chunk.text) for chunk in result.chunks[:EVIDENCE_DEPTH]
+    )
 
 
 def _has_exact_word(result: RetrievalResult) -> bool:

@@ -47,6 +47,12 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "es": "{Source} no parece responder a esto directamente. Los pasajes más cercanos son:",
         "fr": "{Source} ne semble pas y répondre directement. Les passages les plus proches :",
     },
+    "mentioned": {
+        "en": "{Source} mentions this but does not seem to explain it:",
+        "de": "{Source} erwähnt das, scheint es aber nicht zu erklären:",
+        "es": "{Source} lo menciona, pero no parece explicarlo:",
+        "fr": "{Source} le mentionne, mais ne semble pas l'expliquer :",
+    },
     "no_words": {
         "en": "I find no word here that {source} knows. Ask a question about it in other words.",
         "de": "Keines dieser Wörter kommt dort vor. Bitte mit anderen Wörtern fragen.",
@@ -78,10 +84,10 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "fr": "Ces passages nomment peut-être les auteurs :",
     },
     "book_no_author": {
-        "en": "The table of contents names no author.",
-        "de": "Das Inhaltsverzeichnis nennt keine Autoren.",
-        "es": "El índice no nombra autores.",
-        "fr": "La table des matières ne nomme pas d'auteur.",
+        "en": "{Source} has no page or section about its authors.",
+        "de": "Keine Seite und kein Abschnitt handelt von den Autoren.",
+        "es": "Ninguna página ni sección trata de los autores.",
+        "fr": "Aucune page ni section ne parle des auteurs.",
     },
     "declined": {
         "en": "{Source} does not seem to answer this directly.",

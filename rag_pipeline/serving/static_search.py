@@ -418,8 +418,10 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
         "asked_facts": [
             [_show_pattern(fact.question), _show_pattern(fact.answer)]
             for fact in confidence.ASKED_FACTS
+            if fact.is_needed
         ],
         "qualified": _show_pattern(confidence.QUALIFIED),
+        "plural": _show_pattern(confidence.PLURAL),
         "max_qualified": confidence.MAX_QUALIFIED,
     }
 

@@ -19,6 +19,7 @@ from rag_pipeline.answering.confidence import (
     lacks_asked_fact,
     lacks_qualifier,
     measure_signals,
+    read_asked_fact,
 )
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.models import TextBlock, TextBlockKind
@@ -90,6 +91,12 @@ def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool
         ("where can i buy a lidar", "Many shops have a lidar.", False),
         ("who wrote the simulator", "The simulator is built of libraries.", True),
         ("who develops the app", "Google collected reports of the app.", True),
+        ("who develops the app", "The App Design is for designers.", True),
+        ("who develops the app", "The app was made by careful tests.", True),
+        ("who develops the app", "When you wrote it, you tested the app.", True),
+        ("who develops the app", "The app was made by members of the Acme team.", False),
+        ("who develops the app", "Acme maintains the app.", False),
+        ("how long does the app run", "The app runs.", False),
         ("who is the maintainer of the parser", "Maintainer: Ada Lovelace", False),
         ("how many users does the app have", "The app has a user list and 3 tabs.", False),
         ("how many users does the app have", "The app has 3 tabs.", True),
@@ -107,6 +114,36 @@ def test_a_question_for_a_kind_of_fact_needs_a_passage_with_one(
 
 
 @pytest.mark.parametrize(
+    ("question", "sentence", "tells"),
+    [
+        ("how many holidays do i get", "You get 11 paid holidays.", True),
+        ("how many holidays do i get", "In week 7 you get holidays.", False),
+        ("how much memory does it need", "By default it takes 2 GB of memory.", True),
+        ("how much memory does it need", "It needs memory.", False),
+        ("how long is the break", "The break has ten minutes.", True),
+        ("how often do you meet", "We meet twice a year.", True),
+        ("when are the holidays", "The holidays begin on May 1.", True),
+        ("when are the holidays", "The holidays may begin.", False),
+        ("which version of python do i need", "Take Python 3.12.", True),
+    ],
+)
+def test_a_sentence_tells_the_fact_that_a_question_asks_for(
+    question: str, sentence: str, *, tells: bool
+) -> None:
+    test = read_asked_fact(question)
+    assert test is not None
+    assert test(sentence) is tells
+
+
+def test_the_heading_above_a_sentence_may_name_what_the_fact_is_about() -> None:
+    test = read_asked_fact("when are summer hours")
+    assert test is not None
+    assert not test("They begin on May 1.")
+    assert test("They begin on May 1.", frozenset({"summer", "hour"}))
+    assert read_asked_fact("why is there a summer") is None
+
+
+@pytest.mark.parametrize(
     ("question", "text", "lacks"),
     [
         ("how to install the app on windows", "Install the app with apt.", True),
@@ -118,6 +155,14 @@ def test_a_question_for_a_kind_of_fact_needs_a_passage_with_one(
         ("read data from simulator", "The simulator publishes data.", False),
         ("read data from jupiter", "The simulator publishes data.", True),
         ("write a node in rust", "Write a node in Python.", True),
+        ("the app on windows", "The app opens a window.", True),
+        ("the app on a drone", "The app runs on a laptop.", True),
+        ("the app on drones", "Drones run the app.", False),
+        ("run the app on an android device", "The app finds the device.", True),
+        ("run the app on an android device", "On Android, the app finds the device.", False),
+        ("calibration for lidars", "Calibrate cameras.", True),
+        ("explain the app in simple terms", "The app runs.", False),
+        ("explain the app in one sentence", "The app runs.", False),
         ("simulator version 9", "Simulator 5.1 has 19 parts.", True),
         ("simulator version 5", "Simulator 5 has doors.", False),
         ("what does chapter 12.5 cover", "Chapter 2.5 covers lids.", True),

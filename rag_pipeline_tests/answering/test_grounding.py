@@ -96,6 +96,16 @@ def test_the_three_levels_follow_from_the_confidence() -> None:
         assert entry.sources
 
 
+def test_a_term_that_passages_only_mention_is_said_to_be_mentioned() -> None:
+    chunks = [make_chunk("A robot uses a cane.", cosine=cosine / 100) for cosine in range(101)]
+    for question, code in (("what is a cane", "mentioned"), ("why use a cane", "closest")):
+        grounded = [
+            apply_grounding_policy(make_result(question, [chunk]), question) for chunk in chunks
+        ]
+        closest = {one.message for one in grounded if one.level is Level.CLOSEST_PASSAGES}
+        assert closest == {Voice().say(code)}
+
+
 def test_only_related_sections_are_named_and_each_once() -> None:
     question = "What is the capital of France?"
     cosines = [0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5, 0.1]

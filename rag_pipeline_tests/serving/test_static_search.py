@@ -54,6 +54,8 @@ QUESTIONS = [
     "How far can a laser scanner measure?",
     "Who won the football world cup in 1954?",
     "Who invented the laser scanner?",
+    "laser scanner on windows",
+    "publish messages with a robot arm",
     "use_sim_time",
 ]
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.confidence import read_asked_fact
 from rag_pipeline.answering.quoting.passages import find_parts, skip_marks
 from rag_pipeline.answering.reading.book_questions import names_book
 from rag_pipeline.answering.reading.questions import (
@@ -126,10 +127,6 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
 
 _LEAST_ITEMS: Final = 3
 _PLURAL: Final = re.compile(r"(?:ies|s)$")
-_COUNTED: Final = (
-    r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
-    r"|hundreds?|thousands?|millions?|dozens?|no)"
-)
 
 
 def lists_things(part: Part, things: str, worth: Mapping[str, float]) -> bool:
@@ -162,15 +159,6 @@ def lists_things(part: Part, things: str, worth: Mapping[str, float]) -> bool:
 
 def _name_one(plural: re.Match[str]) -> str:
     return "y" if plural.group() == "ies" else ""
-
-
-def counts_things(part: Part, things: str) -> bool:
-    """Return True if a part says how many of some things there are, such as "sixteen weeks"."""
-    stem = re.escape(things.rstrip("s"))
-    counted = (
-        rf"(?<![\w.-]){_COUNTED}[\s-](?:(?!(?:an?|each|every|in|of|per|the)\s)[\w-]+\s)?{stem}"
-    )
-    return re.search(counted, part.text, re.IGNORECASE) is not None
 
 
 _TROUBLES: Final = re.compile(
@@ -259,11 +247,11 @@ _TABLE: Final = 0.15  # a table, for a comparison
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _LISTING: Final = 1.0  # a list or table of the things that a question asks for
 _TROUBLING: Final = 0.8  # times the degree to which the part is about the reported problem
-_COUNTING: Final = 0.25  # a number of the things that a question counts
+_FACT: Final = 0.25  # a sentence with the kind of fact that a question asks for
 _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the book is meant
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
-_PAGES: Final = -0.5  # the part lists pages
+_PAGES: Final = -0.5  # the part lists pages, or says what they contain
 _FAR: Final = -1.0  # a source after the first ones, without a definition, table or list
 _STEP_KINDS: Final = frozenset({TextBlockKind.LIST, TextBlockKind.FORMULA})
 
@@ -317,7 +305,7 @@ def value_parts(
         rank_step: Value that the parts of a source lose for each better source.
         seen: Text that the reader knows already.
     """
-    asked = read_question(question)
+    asked, tells = read_question(question), read_asked_fact(question)
     worth = share_out(question, weights)
     about_book = names_book(question)
     step = SUB_RANK_STEP if about_book else rank_step
@@ -343,10 +331,12 @@ def value_parts(
             elif degree:
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
+            if not points and tells and any(map(tells, part.sentences)):
+                points, reason = _FACT, "has the fact that is asked"
             if not points:
                 points, reason = _judge_form(part, asked.kind)
             is_weak = part.start in asking or part.text in seen
-            loss, fault = _judge_content(part, is_weak=is_weak)
+            loss, fault = _judge_content(part, is_weak=is_weak, about_book=about_book)
             value += loss
             is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
             reasons += [text for text in (fault or reason,) if text]
@@ -378,13 +368,11 @@ def _measure_definition(part: Part, asked: ReadQuestion, weights: Mapping[str, f
 
 
 def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -> tuple[float, str]:
-    """Return what a part gains by what it compares, lists, counts or repairs, with the reason."""
+    """Return what a part gains by what it compares, lists or repairs, with the reason."""
     if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth):
         return _COMPARISON, "compares the things that are asked"
     if asked.kind is QuestionKind.LIST and lists_things(part, asked.subject, worth):
         return _LISTING, f"lists {asked.subject}"
-    if asked.kind is QuestionKind.NUMBER and counts_things(part, asked.subject):
-        return _COUNTING, f"counts {asked.subject}"
     if asked.kind is QuestionKind.PROBLEM and (degree := explains_trouble(part, worth)):
         return _TROUBLING * degree, f"is about the problem ({degree:.1f})"
     return 0.0, ""
@@ -406,12 +394,12 @@ def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
     return 0.0, ""
 
 
-def _judge_content(part: Part, *, is_weak: bool) -> tuple[float, str]:
+def _judge_content(part: Part, *, is_weak: bool, about_book: bool) -> tuple[float, str]:
     """Return what a part loses because it answers nothing, with the reason; 0 and "" if nothing."""
     if is_weak:
         return _WEAK, "asks a question or was quoted before"
-    if part.lists_pages:
-        return _PAGES, "lists pages"
+    if part.lists_pages or (part.announces and not about_book):
+        return _PAGES, "is about pages"
     return 0.0, ""
 
 

@@ -6,8 +6,10 @@ All text of these answers is copied from the sources, except the place above eac
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.confidence import read_asked_fact
 from rag_pipeline.answering.models import Answer, AnswerKind, AnswerSentence, Passage
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.choosing import (
@@ -18,7 +20,11 @@ from rag_pipeline.answering.quoting.choosing import (
     measure_definition,
 )
 from rag_pipeline.answering.quoting.figures import find_figures
-from rag_pipeline.answering.quoting.passages import ends_sentence, refers_back
+from rag_pipeline.answering.quoting.passages import (
+    describes_image,
+    ends_sentence,
+    refers_back,
+)
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
 from rag_pipeline.answering.tables import split_units
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import GroundedResponse, Notice
     from rag_pipeline.answering.quoting.choosing import PassageChoice
+    from rag_pipeline.answering.tables import Unit
 
 _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
 _ENTRY_SENTENCES: Final = 3  # size up to which a text is an entry, as in a glossary
@@ -38,6 +45,9 @@ _MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relativ
 _LEANING: Final = 0.4  # share of its weight that a sentence keeps if it says little without others
 _WHOLE_WORDS: Final = 5  # size from which a sentence says something on its own
 
+_LABEL: Final = re.compile(
+    r"(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\*\*|__)[^*_\n]+(?:\*\*|__)[.:!?]?"
+)
 _HEADING_MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
 
 
@@ -145,7 +155,8 @@ def _mark_sentences(
     """Return the places of the sentences with most terms of the question, in order of the text.
 
     A short sentence, or one that refers to the text before it, counts less, because it may be shown
-    alone. If the question asks for the meaning of a term, the sentence that defines it is marked.
+    alone. If the question asks for a kind of fact, only the sentences with such a fact count. If it
+    asks for the meaning of a term, the sentence that defines it is marked.
     In a short text below a heading that is the term, as in a glossary, that is the first sentence.
     So it is if no sentence has a term of the question, but a heading has.
     """
@@ -156,7 +167,9 @@ def _mark_sentences(
         for unit in split_units(source.text, source.blocks)
         if not unit.is_block and unit.first is not TextBlockKind.HEADING
         if low <= unit.start and unit.end <= high
+        if not describes_image(source, source.text[unit.start : unit.end])
     ]
+    units = _join_labels(source.text, units)
     texts = {unit: source.text[unit.start : unit.end] for unit in units}
     listed = TextBlockKind.LIST_ITEM
     sentences = [unit for unit in units if unit.first is listed or ends_sentence(texts[unit])]
@@ -164,13 +177,15 @@ def _mark_sentences(
     defining = _find_definition(choice, [texts[unit] for unit in units], question, weights)
     if defining is not None:
         return ((units[defining].start - low, units[defining].end - low),)
+    tells, above = read_asked_fact(question), find_distinct_terms(" ".join(source.headings))
+    units = [unit for unit in units if tells and tells(texts[unit], above)] or units
     shares = {
         unit: sum(asked[term] for term in asked.keys() & find_distinct_terms(texts[unit]))
         * (1.0 if _stands_alone(texts[unit]) else _LEANING)
         for unit in units
     }
     best = max(shares.values(), default=0.0)
-    if units and not best and asked.keys() & find_distinct_terms(" ".join(source.headings)):
+    if units and not best and asked.keys() & above:
         return ((units[0].start - low, units[0].end - low),)
     marked = sorted(units, key=lambda unit: (-shares[unit], unit.start))[:_MAX_HIGHLIGHTS]
     return tuple(
@@ -178,6 +193,21 @@ def _mark_sentences(
         for unit in sorted(marked, key=lambda unit: unit.start)
         if shares[unit] > 0 and shares[unit] >= _MARKED_SHARE * best
     )
+
+
+def _join_labels(text: str, units: Sequence[Unit]) -> list[Unit]:
+    """Return the units of a text; a bold label such as "**Numbers.**" is one with the next unit."""
+    joined: list[Unit] = []
+    for unit in units:
+        before = joined[-1] if joined else unit
+        if (
+            _LABEL.fullmatch(text, before.start, before.end)
+            and "\n\n" not in text[before.end : unit.start]
+        ):
+            joined[-1:] = [replace(unit, start=before.start, first=before.first)]
+        else:
+            joined.append(unit)
+    return joined
 
 
 def _stands_alone(sentence: str) -> bool:

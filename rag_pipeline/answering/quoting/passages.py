@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.core.models import ContentType, TextBlockKind
-from rag_pipeline.core.text.sentences import SENTENCE_MARKS
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms
 from rag_pipeline.retrieval.models import Citation
 
@@ -48,6 +48,24 @@ _REFERS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 _CONTINUES: Final = re.compile(r"[a-z,.;:)]")
+_PAGE: Final = (
+    r"(?:chapter|lesson|page|section|tutorial|guide|article|document|course|book|lab|quiz)s?"
+)
+_ANNOUNCES: Final = re.compile(
+    rf"\b(?:this|these|each)\s+(?:\w+\s+)?{_PAGE}\s+(?:(?:also|only|first|then|will)\s+)?"
+    r"(?:(?:is|are)\s+about|will|(?:answer|assume|build|contain|cover|describe|discuss|explain|give"
+    r"|introduce|list|look|open|present|provide|show|take|teach|tell|walk)(?:s|es)?)\b",
+    re.IGNORECASE,
+)
+_POINTS_TO_PAGES: Final = re.compile(
+    rf"\b(?:this|these|the\s+(?:next|previous|following|last|first|second|third))\s+(?:\w+\s+)?{_PAGE}"
+    rf"\b(?!\s+of\b)|\b(?:two|three|four|five|six|seven|eight|nine|ten|\d+)\s+{_PAGE[:-1]}\b"
+    r"|\b(?:you|we)(?:['\u2019]ll|\s+will|\s+can)?\s+(?:learn|cover|discuss|explore|look\s+at)\b",
+    re.IGNORECASE,
+)
+_PAGE_TABLE: Final = re.compile(
+    r"[ \t>]*\|[^\n]*\b(?:weeks?|chapters?|lessons?|pages?)\b", re.IGNORECASE
+)
 _MARKS: Final = re.compile(r"[\s>*_|`+\-]*(?:\d+[.)]\s+)?[*_`]*")
 
 
@@ -69,6 +87,7 @@ class Part:
         has_code: True if a block of code, other than a diagram, is in the part.
         lists_pages: True if at least half of the items of its lists begin with a link or contain
             an address.
+        announces: True if the part says what pages contain, as in "this chapter explains".
         items: Number of items of its lists.
         introduction: Length of the text before its last block.
         labelled: True if the part begins with a label, such as `Answer` or the title of a tab.
@@ -89,11 +108,18 @@ class Part:
     introduction: int
     labelled: bool
     lists_pages: bool
+    announces: bool
 
     @property
     def text(self) -> str:
         """The Markdown text of the part, exactly as in the source."""
         return self.source.text[self.start : self.end]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences of the part, the items of its lists and the rows of its tables."""
+        text = self.text
+        return [text[start:end] for start, end in split_sentences(text)]
 
     @property
     def refers_back(self) -> bool:
@@ -111,10 +137,16 @@ def find_parts(source: Source) -> list[Part]:
 
     The blocks of a source from the book are known. Only a text without blocks, such as a reader's
     selection, is parsed. A list of at least `LONG_LIST_WORDS` words gives one part for each item.
+    The alternative text of an image is in no part, because the image is shown beside the passage.
     """
     text, blocks = source.text, source.blocks or find_blocks(source.text)
+    told = [
+        block
+        for block in blocks
+        if not describes_image(source, text[block.start : block.end].strip())
+    ]
     groups: list[tuple[int, Sequence[TextBlock]]] = []
-    for run, group in _group_blocks(text, blocks):
+    for run, group in _group_blocks(text, told):
         last = group[-1]
         is_list = last.kind is TextBlockKind.LIST
         if not is_list or count_words(text[last.start : last.end]) < LONG_LIST_WORDS:
@@ -130,6 +162,11 @@ def find_parts(source: Source) -> list[Part]:
         opens = not parts or parts[-1].run != run
         parts.append(_make_part(source, blocks, group, run, opens=opens))
     return parts
+
+
+def describes_image(source: Source, text: str) -> bool:
+    """Return True if a text is only the alternative text of an image of the source."""
+    return any(figure.kind == "image" and figure.text == text for figure in source.figures)
 
 
 def hide_solutions(source: Source) -> Source:
@@ -255,7 +292,19 @@ def _make_part(
         introduction=group[-1].start - start,
         labelled=_is_label(source.text, group[0]),
         lists_pages=linked > 0 and 2 * linked >= len(items),
+        announces=_announces_pages(text, group[-1].kind),
     )
+
+
+def _announces_pages(text: str, kind: TextBlockKind) -> bool:
+    """Return True if a text says what pages contain: a sentence does, or the first one names them.
+
+    So does a table with a column of pages or weeks.
+    """
+    if kind is TextBlockKind.TABLE and _PAGE_TABLE.match(text):
+        return True
+    [(start, end), *_] = split_sentences(text) or [(0, 0)]
+    return bool(_ANNOUNCES.search(text) or _POINTS_TO_PAGES.search(text, start, end))
 
 
 def _read_inner(blocks: Sequence[TextBlock], start: int, end: int) -> Sequence[TextBlock]:

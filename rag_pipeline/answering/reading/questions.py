@@ -23,8 +23,8 @@ class QuestionKind(StrEnum):
 
     `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
     `COMPARISON`: what two or more things have in common or not. `LIST`: all things of a kind.
-    `NUMBER`: how many of them. `EXPLANATION`: how or why something is so. `PROBLEM`: why something
-    does not work, or that it does not. `OTHER`: anything else.
+    `EXPLANATION`: how or why something is so. `PROBLEM`: why something does not work, or that it
+    does not. `OTHER`: anything else.
     """
 
     DEFINITION = "definition"
@@ -32,7 +32,6 @@ class QuestionKind(StrEnum):
     HOW_TO = "how_to"
     COMPARISON = "comparison"
     LIST = "list"
-    NUMBER = "number"
     EXPLANATION = "explanation"
     PROBLEM = "problem"
     OTHER = "other"
@@ -44,8 +43,8 @@ class ReadQuestion:
 
     Attributes:
         kind: The kind of answer that the question asks for.
-        subject: The term whose meaning is asked, or the things that are listed or counted, as
-            written, without an article; empty for other kinds.
+        subject: The term whose meaning is asked, or the things that are listed, as written, without
+            an article; empty for other kinds.
     """
 
     kind: QuestionKind
@@ -167,9 +166,6 @@ _WANTS_LIST: Final = tuple(
 )
 """Beginnings of questions for all things of a kind, such as "list the sensors of a robot"."""
 
-_WANTS_NUMBER: Final = re.compile(
-    r"(?:about\s+)?how\s+many\s+(?P<subject>[^\W_][\w-]*)", re.IGNORECASE
-)
 NUMBERED_PART: Final = (
     r"(?:module|chapter|part|unit|lesson|lecture|section|kapitel)\s+\d+(?:\.\d+)*"
 )
@@ -267,9 +263,9 @@ def read_question(question: str) -> ReadQuestion:
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
     meaning. A question that fits several kinds counts as a comparison first, then as a report of a
-    problem that does not ask for steps, then as asking for code, for steps, for a list or a number,
-    for a meaning, and for an explanation. A text that only names a task, such as "record a bag",
-    asks for steps. A question of more than 500 characters is `OTHER`.
+    problem that does not ask for steps, then as asking for code, for steps, for a list, for a
+    meaning, and for an explanation. A text that only names a task, such as "record a bag", asks for
+    steps. A question of more than 500 characters is `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
@@ -295,10 +291,8 @@ def read_question(question: str) -> ReadQuestion:
 
 
 def _find_things(asked: str) -> ReadQuestion | None:
-    """Return a question for a list or a number with the things that it asks for, or None."""
+    """Return a question for a list with the things that it asks for, or None."""
     asked = _strip_request(asked)
-    if number := _WANTS_NUMBER.match(asked):
-        return ReadQuestion(QuestionKind.NUMBER, number["subject"])
     listed = next(filter(None, (pattern.match(asked) for pattern in _WANTS_LIST)), None)
     return ReadQuestion(QuestionKind.LIST, listed["subject"]) if listed else None
 

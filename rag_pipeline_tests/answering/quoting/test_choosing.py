@@ -17,6 +17,7 @@ from rag_pipeline.answering.quoting.choosing import (
 )
 from rag_pipeline.answering.quoting.passages import find_parts
 from rag_pipeline.answering.tables import find_blocks
+from rag_pipeline.core.models import Figure
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
 from rag_pipeline_tests.growth import assert_linear
@@ -361,6 +362,37 @@ def test_a_number_of_the_things_answers_how_many_there_are() -> None:
     when = make_source("In weeks 7 to 10 the course bakes. Weeks have days.", "Plan", "Plan")
     long = make_source("The course takes sixteen weeks.", "Plan", "Length", score=0.4)
     assert choose("how many weeks does it take", when, long)[0].endswith("sixteen weeks.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Two chapters: baking and eating bread. Bread falls.",
+        "Bread falls. This chapter explains why bread falls.",
+        "You will learn why bread falls.",
+        "| Week | Read |\n|---|---|\n| 4 | why bread falls |",
+    ],
+)
+def test_a_text_that_says_what_pages_contain_is_not_the_main_passage(text: str) -> None:
+    answering = make_source(
+        "Bread falls because it cools too fast.", "Bread", "Cooling", score=0.45
+    )
+    about = make_source(text, "Overview", "Baking")
+    assert choose("why does bread fall", about, answering)[0].startswith("Bread falls because")
+    assert choose("what does this course say about why bread falls", about, answering)[0] == text
+
+
+def test_the_part_with_the_fact_that_is_asked_is_the_main_passage() -> None:
+    about = make_source("The oven has memory for bread.", "Oven", "Memory")
+    fact = make_source("By default the oven takes 2 GB of memory.", "Oven", "Memory", score=0.45)
+    assert choose("how much memory does the oven need", about, fact)[0] == fact.text
+
+
+def test_the_description_of_an_image_is_not_quoted() -> None:
+    text = "A photo of a loaf.\n\nBake the loaf.\n\nA photo of a loaf."
+    figure = Figure("image", "/loaf.png", "A photo of a loaf.", "", 1)
+    pictured = replace(make_source(text), figures=(figure,))
+    assert choose("how to bake a loaf", pictured) == ["Bake the loaf."]
 
 
 def test_a_page_about_the_whole_book_answers_a_question_that_names_it() -> None:

@@ -10,10 +10,12 @@ from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.models import Answer, AnswerKind
 from rag_pipeline.answering.quoting.choosing import choose_passages
 from rag_pipeline.answering.quoting.extracted import (
+    _mark_sentences,
     format_passages,
     format_selection,
     quote_answer,
 )
+from rag_pipeline.core.models import Figure
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING, make_chunk, make_result
 from rag_pipeline_tests.answering.quoting.test_choosing import make_source
@@ -114,6 +116,28 @@ def test_a_sentence_that_stands_alone_is_marked_before_a_fragment(leaning: str) 
     whole = "ROS 2 has no master, because nodes find each other."
     assert mark("why was the master removed in ROS 2", f"{whole} {leaning}", "Nodes") == [whole]
     assert mark("why was the master removed in ROS 2", f"{leaning} Fine.", "Nodes") == [leaning]
+
+
+def test_only_sentences_with_the_fact_that_is_asked_are_marked() -> None:
+    text = "The break is long and the break is loved. It has ten minutes. Break it off."
+    assert mark("how long is the break", text, "Break") == ["It has ten minutes."]
+
+
+def test_a_bold_label_is_marked_with_the_sentence_after_it() -> None:
+    text = "- **Short breaks.** They tire nobody.\n- **Long walks.** They tire."
+    assert mark("are breaks short", text, "Rest") == ["- **Short breaks.** They tire nobody."]
+
+
+def test_the_description_of_an_image_is_not_marked() -> None:
+    text = "Breaks tire nobody.\n\nA photo of breaks.\n\nBreaks are short."
+    figure = Figure("image", "/break.png", "A photo of breaks.", "", 3)
+    source = replace(make_source(text, "Rest", "Breaks"), figures=(figure,))
+    (choice,) = choose_passages("photo of breaks", [source], {})
+    marked = _mark_sentences(choice, "photo of breaks", {})
+    assert [choice.text[start:end] for start, end in marked] == [
+        "Breaks tire nobody.",
+        "Breaks are short.",
+    ]
 
 
 def test_code_is_quoted_but_not_marked() -> None:

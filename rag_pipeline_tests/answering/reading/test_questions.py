@@ -214,10 +214,6 @@ def test_other_questions_with_such_words_ask_for_no_list(question: str) -> None:
     assert read_question(question).kind is not QuestionKind.LIST
 
 
-def test_a_question_for_a_number_names_what_is_counted() -> None:
-    assert read_question("How many weeks is it?") == ReadQuestion(QuestionKind.NUMBER, "weeks")
-
-
 @pytest.mark.parametrize(
     ("question", "searched"),
     [

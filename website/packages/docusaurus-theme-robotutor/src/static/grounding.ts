@@ -219,6 +219,7 @@ function lacksQualifier(
 ): boolean {
   const [pattern, flags] = rules.qualified;
   const cases = [...question.matchAll(new RegExp(pattern, `${flags}g`))];
+  const plural = new RegExp(...rules.plural);
   if (cases.length === 0 || question.trim().split(/\s+/).length > rules.max_qualified) {
     return false;
   }
@@ -228,7 +229,7 @@ function lacksQualifier(
     .join('\n');
   const has = (wanted: string): boolean => new RegExp(wanted).test(text);
   return !cases.every(({groups = {}}) => {
-    const {number, unit = '', way, word = ''} = groups;
+    const {number, unit = '', way, words = ''} = groups;
     if (number) {
       const before = /^(?:version|release)$/i.test(unit) ? '' : `${unit.toLowerCase()}\\W{0,2}`;
       return has(`${before}(?<![\\d.])${number.replaceAll('.', '\\.')}(?!\\.?\\d)`);
@@ -237,6 +238,13 @@ function lacksQualifier(
       return has(way.toLowerCase().replace(/\s+/, '\\s+'));
     }
     const joined = text.replace(/[\s-]/g, '');
-    return terms.readTerms(word).every(isFound) || joined.includes(word.toLowerCase());
+    return words
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) =>
+        plural.test(word)
+          ? has(`(?<!\\w)${word.replace(/[.+#-]/g, '\\$&')}(?!\\w)`)
+          : terms.readTerms(word).every(isFound) || joined.includes(word),
+      );
   });
 }

@@ -52,6 +52,7 @@ export interface Rules {
   form_share: number;
   asked_facts: [Pattern, Pattern][];
   qualified: Pattern;
+  plural: Pattern;
   max_qualified: number;
 }
 

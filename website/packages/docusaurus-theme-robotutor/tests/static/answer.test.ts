@@ -29,6 +29,8 @@ describe('an answer from the index', () => {
     ['torque on wheel', 'answered'],
     ['torque from wheel', 'closest_passages'],
     ['torque on invented', 'closest_passages'],
+    ['torque on invented wheel', 'closest_passages'],
+    ['torque on arms', 'closest_passages'],
     ['torque part 4.2', 'not_covered'],
   ])('answers %s only with a passage about that case', async (question, level) => {
     expect(find(await ask(question), 'done').level).toBe(level);

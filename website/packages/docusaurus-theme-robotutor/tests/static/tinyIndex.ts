@@ -23,7 +23,7 @@ const RULES: Rules = {
   clause: [',?\\s+(?:and|or)\\s+(?=(?:how|what|who)\\b)', 'i'], pairs: [],
   grounding: {semantic: 5.8, support: 9.2, cover: 0.9, known: 4, headings: 4.2, length: 2.8, log_size: 0, bias: -15.3, near: 0.45},
   weakest: 10, answered_from: 0.6, covered_from: 0.3, unanswered: 0.55, related_from: 0.33,
-  related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, qualified: ['(?<way>from\\s+wheel)|\\son\\s+(?<word>\\w+)$|(?<unit>part)\\s+(?<number>[\\d.]+)', 'i'], max_qualified: 12, asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['invented by (?<fact>[A-Z]\\w+(?:\\s[A-Z]\\w+)+)', '']]],
+  related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, qualified: ['(?<way>from\\s+wheel)|\\son\\s+(?<words>\\w+(?:\\s\\w+)?)$|(?<unit>part)\\s+(?<number>[\\d.]+)', 'i'], max_qualified: 12, plural: ['[^s]s$', ''], asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['invented by (?<fact>[A-Z]\\w+(?:\\s[A-Z]\\w+)+)', '']]],
 };
 
 /** The image of the first passage. */
