@@ -136,37 +136,10 @@ once. Without them the time grew with the square of the length of a run.
 """
 
 _ABBREVIATIONS: Final = frozenset(
-    [
-        "approx",
-        "cf",
-        "ch",
-        "dr",
-        "e.g",
-        "ed",
-        "eds",
-        "eq",
-        "eqs",
-        "etc",
-        "fig",
-        "figs",
-        "i.e",
-        "incl",
-        "inc",
-        "jr",
-        "mr",
-        "mrs",
-        "ms",
-        "no",
-        "nos",
-        "p",
-        "pp",
-        "prof",
-        "resp",
-        "sec",
-        "st",
-        "vol",
-        "vs",
-    ]
+    (  # noqa: SIM905  # shorter than a list
+        "approx cf ch dr e.g ed eds eq eqs etc fig figs i.e incl inc jr mr mrs ms no nos p pp "
+        "prof resp sec st vol vs"
+    ).split()
 )
 _LAST_WORD: Final = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*)\.$")
 _MEASURE: Final = re.compile(r"[\d$]\s?(?:ms|sec)\.$")  # a unit, not "Ms." or "section"
