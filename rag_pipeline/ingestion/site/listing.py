@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.site.addresses import read_sources
@@ -21,9 +21,8 @@ from rag_pipeline.ingestion.site.plugins import (
     find_version_dir,
     join_route,
     list_api_specs,
-    list_function_plugins,
+    list_other_plugins,
     list_plugins,
-    list_unknown_plugins,
     list_versions,
     note_unread_options,
     read_page_options,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.core.site.addresses import PagePatterns
-    from rag_pipeline.ingestion.site.literals import Literal, ObjectLiteral
+    from rag_pipeline.ingestion.site.literals import ObjectLiteral
     from rag_pipeline.ingestion.site.plugins import ContentPlugin
 
 
@@ -67,30 +66,25 @@ class Locale:
         return folder / (CURRENT if version == CURRENT else f"version-{version}")
 
 
-def list_locales(config: ObjectLiteral, site_dir: Path, guesses: list[str]) -> list[Locale]:
+def list_locales(config: ObjectLiteral, site_dir: Path) -> list[Locale]:
     """Return the locales of a site, the default one first.
-
-    A clause is added to `guesses` for each value that is a guess.
 
     Raises:
         ValueError: They are not known. The message is a clause that says why.
     """
-
-    def take(name: str, found: Literal) -> Literal:
-        return take_value(name, found, guesses)
-
-    i18n = take("i18n", config.get("i18n"))
-    names = take("i18n.locales", get_property(i18n, "locales"))
-    default = take("i18n.defaultLocale", get_property(i18n, "defaultLocale")) or "en"
-    configs = take("i18n.localeConfigs", get_property(i18n, "localeConfigs"))
-    path = take("i18n.path", get_property(i18n, "path")) or "i18n"
+    i18n = take_value("i18n", config.get("i18n"))
+    names, default, configs, path = (
+        take_value(f"i18n.{name}", get_property(i18n, name))
+        for name in ("locales", "defaultLocale", "localeConfigs", "path")
+    )
+    default, path = default or "en", path or "i18n"
     listed = names if isinstance(names, list) else []
     texts = [str(name) for name in (default, *listed)]
     locales = []
     for name in dict.fromkeys(texts):
         own = get_property(configs, name)
         values = {
-            key: take(f"i18n.localeConfigs.{name}.{key}", get_property(own, key))
+            key: take_value(f"i18n.localeConfigs.{name}.{key}", get_property(own, key))
             for key in ("path", "url", "baseUrl", "translate")
         }
         folder = site_dir / str(path) / str(values["path"] or name)
@@ -98,15 +92,12 @@ def list_locales(config: ObjectLiteral, site_dir: Path, guesses: list[str]) -> l
         if isinstance(values["baseUrl"], str):
             base_url = f"/{values['baseUrl'].strip('/')}/".replace("//", "/")
         if isinstance(values["url"], str):
-            site_base = str(take("baseUrl", config.get("baseUrl")) or "/").strip("/")
+            site_base = str(take_value("baseUrl", config.get("baseUrl")) or "/").strip("/")
             inner = base_url if base_url.startswith("/") else f"{site_base}/{base_url}"
             base_url = f"{values['url'].rstrip('/')}/{inner.lstrip('/')}"
         translated = None if values["translate"] is False else folder
         locales.append(Locale(name, translated, base_url, name == default))
     return locales
-
-
-_GUESS: Final = "A guess:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +143,7 @@ def list_sources(
     if not only:
         for kind in (SourceKind.BLOG, SourceKind.PAGES):
             parts += _list_others(config, kind, path, parts, notes)
-        notes += _note_unclear_plugins(config)
+        notes += _note_other_plugins(config)
     for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
         notes += note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].find_dir(site_dir)
@@ -174,7 +165,7 @@ def list_sources(
 
 def is_doubt(note: str) -> bool:
     """Return True if a note says that a source may be missing or wrong."""
-    return note.startswith((_GUESS, LEFT_OUT))
+    return note.startswith(LEFT_OUT)
 
 
 def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Part]:
@@ -183,14 +174,12 @@ def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Par
     if plugin.base_route.value is None:
         notes.append(describe_left_out(name, plugin.base_route.problem))
         return []
-    docs_dir, guesses = plugin.find_dir(path.parent), list[str]()
+    docs_dir = plugin.find_dir(path.parent)
     try:
-        versions = list_versions(plugin.plugin_id, plugin.options, path.parent, guesses)
+        versions = list_versions(plugin.plugin_id, plugin.options, path.parent)
     except ValueError as error:
         notes.append(describe_left_out(f"versions of {name}", str(error)))
         versions = [DocsVersion(CURRENT, "", "", is_last=True)]
-    if guesses:
-        notes.append(_describe_guess(f"the versions of {name}", "; ".join(guesses)))
     is_versioned = [version.name for version in versions] != [CURRENT]
     return [
         _Part(
@@ -231,17 +220,15 @@ def _choose_locales(
     config: ObjectLiteral, config_file: Path, parts: Sequence[_Part], notes: list[str]
 ) -> list[Locale]:
     """Return the locales that have translations, the default locale first."""
-    site_dir, guesses = config_file.parent, list[str]()
+    site_dir = config_file.parent
     try:
-        default, *others = list_locales(config, site_dir, guesses)
+        default, *others = list_locales(config, site_dir)
     except ValueError as error:
         notes.append(describe_left_out("locales", str(error)))
         return [Locale("", None)]
     for locale in (default, *others):
         if locale.folder is not None:
             check_inside(locale.folder, config_file)
-    if guesses:
-        notes.append(_describe_guess("the locales", "; ".join(guesses)))
     translated = []
     for locale in others:
         if any(part.has_translations(locale) for part in parts):
@@ -302,29 +289,13 @@ def _has_pages(folder: Path | None, patterns: PagePatterns) -> bool:
     return False
 
 
-def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
-    """Yield a note about each plugin that may build pages and is a guess or not known."""
+def _note_other_plugins(config: ObjectLiteral) -> Iterator[str]:
+    """Yield a note about each plugin that is not known, and one about those that are not read."""
     lists = [list_plugins(config, kind) for kind in SourceKind if kind is not SourceKind.API]
-    yield from dict.fromkeys(
-        [describe_left_out(*one) for found in lists for one in found.left_out]
-        + [_describe_guess(*one) for found in lists for one in found.guesses]
-    )
-    places = list_function_plugins(config)
-    if places:
-        lines = " and ".join(dict.fromkeys(places))
-        what = f"1 plugin in {lines}, which is a function"
-        if len(places) > 1:
-            what = f"{len(places)} plugins in {lines}, which are functions"
+    yield from dict.fromkeys(describe_left_out(*one) for found in lists for one in found.left_out)
+    others = [*list_other_plugins(config)]
+    if others:
         yield (
-            f"Not read: {what} of the configuration. If pages of Markdown files are built there, "
-            "add their folder to [[sources]] in rag-pipeline.toml."
+            f"Not read: plugins of the site ({', '.join(others)}). If they build pages of Markdown "
+            "files, add the folders to [[sources]] in rag-pipeline.toml."
         )
-    for name, route in list_unknown_plugins(config):
-        yield (
-            f"The plugin {name} has the route {route} and is not Docusaurus's own. If it builds "
-            "pages of Markdown files, add their folder to [[sources]] in rag-pipeline.toml."
-        )
-
-
-def _describe_guess(what: str, why: str) -> str:
-    return f"{_GUESS} {what}, because {why}. Environment variables count as not set. Check it."

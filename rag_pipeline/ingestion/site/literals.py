@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -53,14 +53,12 @@ class Computed:
     Attributes:
         place: The line of the expression, 1-based, such as `line 3`.
         source: The expression, shortened to one line.
-        has_fallback: True if the source names a literal for other cases, on the right of `||` or
-            `??`.
-        fallback: That literal; None if there is no fallback.
+        fallback: The literal that the source names for other cases, on the right of `||` or `??`;
+            None without one.
     """
 
     place: str
     source: str
-    has_fallback: bool = False
     fallback: Literal = None
 
     @property
@@ -106,11 +104,6 @@ def as_literal(value: object) -> Literal:
     if isinstance(value, list):
         return [as_literal(inner) for inner in value]
     return value if isinstance(value, (str, float, int, bool)) else None
-
-
-def guess(value: Literal) -> Literal:
-    """Return a value, or the fallback of a value that is computed."""
-    return value.fallback if isinstance(value, Computed) and value.has_fallback else value
 
 
 def read_exported_value(path: Path, files: set[Path] | None = None) -> Literal:
@@ -336,13 +329,10 @@ class _Reader:
         """Return a computed value with the literal on the right of `||` or `??` as its guess."""
         right = node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
-        computed = Computed(*_quote(node))
-        if right is None or operator is None or operator.type not in {"||", "??"}:
-            return computed
-        value = self.read(right, depth)
-        if isinstance(value, Computed):
-            return computed
-        return replace(computed, has_fallback=True, fallback=value)
+        fallback: Literal = None
+        if right is not None and operator is not None and operator.type in {"||", "??"}:
+            fallback = self.read(right, depth)
+        return Computed(*_quote(node), None if isinstance(fallback, Computed) else fallback)
 
 
 def _parse(source: bytes, *, typescript: bool) -> Node:
@@ -531,9 +521,8 @@ def read_value(
     """Return a value of the configuration; `default` is Docusaurus's own, if it has one."""
     if isinstance(found, Computed):
         problem = f"`{name}` {found.problem}"
-        known = read_value(name, found.fallback, is_valid, *default)
-        if found.has_fallback and known.origin is not Origin.UNKNOWN:
-            return replace(known, origin=Origin.GUESS, problem=problem)
+        if found.fallback is not None and is_valid(found.fallback):
+            return ConfigValue(name, _as_value(found.fallback), Origin.GUESS, problem)
         return ConfigValue(name, None, Origin.UNKNOWN, problem)
     if found is None:
         if default:
@@ -545,30 +534,23 @@ def read_value(
     return ConfigValue(name, _as_value(found), Origin.READ)
 
 
-def take_value(name: str, found: Literal, guesses: list[str]) -> Literal:
-    """Return a value of the configuration, and add a clause to `guesses` if it is one.
+def take_value(name: str, found: Literal) -> Literal:
+    """Return a value of the configuration.
 
     Raises:
-        ValueError: The value is computed, and there is no guess. The message is a clause.
+        ValueError: The value, or an item of a list, is computed. The message is a clause.
     """
-    items = found if isinstance(found, list) else [found]
-    for item in items:
+    for item in found if isinstance(found, list) else [found]:
         if isinstance(item, Computed):
-            problem = f"`{name}` {item.problem}"
-            if not item.has_fallback:
-                raise ValueError(problem)
-            guesses.append(problem)
-    return [guess(item) for item in found] if isinstance(found, list) else guess(found)
+            raise ValueError(f"`{name}` {item.problem}")  # noqa: TRY004  # the caller reports it
+    return found
 
 
 def get_property(options: Literal, name: str) -> Literal:
     """Return a property of a value; None if the value is no object or has no such property."""
     if isinstance(options, ObjectLiteral):
         return options.get(name)
-    if not isinstance(options, Computed):
-        return None
-    inner = options.fallback
-    return replace(options, fallback=inner.get(name) if isinstance(inner, ObjectLiteral) else None)
+    return options if isinstance(options, Computed) else None
 
 
 def is_text(value: object) -> bool:

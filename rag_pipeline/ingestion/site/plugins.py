@@ -20,7 +20,6 @@ from rag_pipeline.ingestion.site.literals import (
     ObjectLiteral,
     Origin,
     get_property,
-    guess,
     is_text,
     read_value,
     take_value,
@@ -56,30 +55,27 @@ class DocsVersion:
     is_last: bool
 
 
-def list_versions(
-    plugin_id: str, options: ObjectLiteral, site_dir: Path, guesses: list[str]
-) -> list[DocsVersion]:
+def list_versions(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[DocsVersion]:
     """Return the versions that an instance of the docs plugin publishes, the newest first.
 
     Args:
         plugin_id: The `id` of the instance.
         options: Its options.
         site_dir: The folder of the site.
-        guesses: Receives a clause for each option that is a guess.
 
     Raises:
         ValueError: They are not known. The message is a clause that says why.
         ConfigurationError: The file that lists them is damaged.
     """
-    names = _list_version_names(plugin_id, options, site_dir, guesses)
+    names = _list_version_names(plugin_id, options, site_dir)
     released = next((name for name in names if name != CURRENT), CURRENT)
-    last = str(take_value("lastVersion", options.get("lastVersion"), guesses) or released)
-    given = take_value("versions", options.get("versions"), guesses)
+    last = str(take_value("lastVersion", options.get("lastVersion")) or released)
+    given = take_value("versions", options.get("versions"))
     versions = []
     for name in names:
         own = get_property(given, name)
         label, path = get_property(own, "label"), get_property(own, "path")
-        path = take_value(f"versions.{name}.path", path, guesses)
+        path = take_value(f"versions.{name}.path", path)
         if not isinstance(path, str):
             path = "" if name == last else "next" if name == CURRENT else name
         if not isinstance(label, str):  # a label that is computed changes no address
@@ -135,9 +131,7 @@ def prefix_of(plugin_id: str) -> str:
     return "" if plugin_id == DEFAULT_ID else f"{plugin_id}_"
 
 
-def _list_version_names(
-    plugin_id: str, options: ObjectLiteral, site_dir: Path, guesses: list[str]
-) -> list[str]:
+def _list_version_names(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[str]:
     """Return the names of the published versions.
 
     Raises:
@@ -145,7 +139,7 @@ def _list_version_names(
     """
 
     def take(name: str) -> Literal:
-        return take_value(name, options.get(name), guesses)
+        return take_value(name, options.get(name))
 
     file = _find_versions_file(plugin_id, site_dir)
     names: list[str] = []
@@ -230,9 +224,9 @@ class ContentPlugin:
 
     def read_route(self, site_dir: Path) -> ConfigValue:
         """Return the route of the docs folder: `routeBasePath`, and the path of its version."""
-        base, guesses = self.base_route, list[str]()
+        base = self.base_route
         try:
-            versions = list_versions(self.plugin_id, self.options, site_dir, guesses)
+            versions = list_versions(self.plugin_id, self.options, site_dir)
         except ValueError as error:
             return ConfigValue(base.name, None, Origin.UNKNOWN, str(error))
         current = next((version for version in versions if version.name == CURRENT), None)
@@ -244,9 +238,6 @@ class ContentPlugin:
         if current.path:
             origin = Origin.READ if base.origin.is_certain else base.origin
             base = replace(base, value=join_route(base, current.path), origin=origin)
-        if guesses:
-            problem = "; ".join(part for part in (base.problem, *guesses) if part)
-            base = replace(base, origin=Origin.GUESS, problem=problem)
         return base
 
 
@@ -263,12 +254,10 @@ class PluginList:
         plugins: The instances with a known folder.
         left_out: A part of the configuration that may declare more, and a clause that says why it
             is left out.
-        guesses: A part whose value is a guess, and a clause that says why.
     """
 
     plugins: list[ContentPlugin]
     left_out: list[tuple[str, str]]
-    guesses: list[tuple[str, str]]
 
     @property
     def problem(self) -> str:
@@ -278,27 +267,15 @@ class PluginList:
 
 def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
     """Return the instances of a plugin with a known folder, and which may be missing."""
-    found = PluginList([], [], [])
-    for what, stated in _list_options(config, kind):
-        options = stated
-        if isinstance(stated, Computed):
-            why, known = f"it {stated.problem}", stated.fallback
-            if known is False:
-                found.guesses.append((f"there is no other instance of {what}", why))
-                continue
-            if not stated.has_fallback or not isinstance(known, ObjectLiteral | None):
-                found.left_out.append((what, why))
-                continue
-            found.guesses.append((what, why))
-            options = known or ObjectLiteral()
+    found = PluginList([], [])
+    for what, options in _list_options(config, kind):
         if isinstance(options, str | Computed):
-            found.left_out.append((what, str(options)))
+            why = options if isinstance(options, str) else f"it {options.problem}"
+            found.left_out.append((what, why))
             continue
         folder = read_value("path", options.get("path"), is_text, _DEFAULTS[kind].path)
         if not folder.origin.is_certain:
-            doubts = found.left_out if folder.value is None else found.guesses
-            doubts.append((f"the folder of {what}", folder.problem))
-        if folder.value is None:
+            found.left_out.append((f"the folder of {what}", folder.problem))
             continue
         plugin_id = options.get("id")
         name = plugin_id if isinstance(plugin_id, str) else DEFAULT_ID
@@ -306,20 +283,20 @@ def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
     return found
 
 
-def list_unknown_plugins(config: ObjectLiteral) -> Iterator[tuple[str, str]]:
-    """Yield name and route of each plugin that is not Docusaurus's own and has a route of pages."""
+def list_other_plugins(config: ObjectLiteral) -> Iterator[str]:
+    """Yield each plugin that is not Docusaurus's own and may build pages.
+
+    It is a function in the configuration itself, or it has a route of pages.
+    """
     known = {name for kind in _DEFAULTS for name in _list_names(kind)}
     for entry in _list_entries(config, "plugins"):
-        if isinstance(entry, list) and isinstance(entry[0], str) and entry[0] not in known:
-            route = get_property(entry[1] if len(entry) > 1 else None, "routeBasePath")
-            if isinstance(route, str):
-                yield entry[0], route
-
-
-def list_function_plugins(config: ObjectLiteral) -> list[str]:
-    """Return the place of each plugin that is a function in the configuration itself."""
-    heads = map(_find_head, _list_entries(config, "plugins"))
-    return [head.place for head in heads if isinstance(head, FunctionLiteral)]
+        head = _find_head(entry)
+        if isinstance(head, FunctionLiteral):
+            yield f"the function in {head.place}"
+        plugin, options = split_entry(entry)
+        route = get_property(options, "routeBasePath")
+        if isinstance(plugin, str) and plugin not in known and isinstance(route, str):
+            yield f"{plugin} with the route {route}"
 
 
 def read_route(config: ObjectLiteral, site_dir: Path, docs_dir: Path) -> ConfigValue:
@@ -380,12 +357,8 @@ def _find_head(entry: Literal) -> Literal:
 
 def split_entry(entry: Literal) -> tuple[str | Computed, Literal]:
     """Return the plugin of an entry, and its options; an empty name if the entry is left out."""
-    plugin, options = guess(entry), None
-    if isinstance(plugin, list):
-        plugin, options = (*plugin, None, None)[:2]
-    if isinstance(plugin, str | Computed):
-        return plugin, options
-    return (replace(entry, has_fallback=False) if isinstance(entry, Computed) else ""), None
+    plugin, options = (*entry, None, None)[:2] if isinstance(entry, list) else (entry, None)
+    return (plugin, options) if isinstance(plugin, str | Computed) else ("", None)
 
 
 class PageOptions(NamedTuple):
@@ -410,24 +383,23 @@ class PageOptions(NamedTuple):
 def read_page_options(plugin: ContentPlugin) -> PageOptions:
     """Return the options of a plugin. An option that is not known has its default value."""
     numbers = plugin.options.get("numberPrefixParser")
-    include, exclude = (_read_patterns(plugin, name, []) for name in ("include", "exclude"))
+    include, exclude = (_read_patterns(plugin, name)[0] for name in ("include", "exclude"))
     return PageOptions(include, exclude, number_prefixes=numbers is not False)
 
 
 def note_unread_options(plugin: ContentPlugin, name: str) -> Iterable[str]:
-    """Yield a note about each option that is not known, or that is a guess.
+    """Yield a note about each option that is not known.
 
     Args:
         plugin: The plugin.
         name: Name of its source.
     """
     for option in ("include", "exclude"):
-        problems: list[str] = []
-        _read_patterns(plugin, option, problems)
-        for problem in problems:
+        problem = _read_patterns(plugin, option)[1]
+        if problem:
             yield (
-                f"`{option}` of {name} is not certain: {problem}. Check the number of pages, or "
-                "write it in [[sources]] in rag-pipeline.toml."
+                f"`{option}` of {name} has its default value, because {problem}. Check the number "
+                "of pages, or write it in [[sources]] in rag-pipeline.toml."
             )
     if plugin.options.get("numberPrefixParser") not in {None, True, False}:
         yield (
@@ -436,26 +408,19 @@ def note_unread_options(plugin: ContentPlugin, name: str) -> Iterable[str]:
         )
 
 
-def _read_patterns(
-    plugin: ContentPlugin, option: str, problems: list[str]
-) -> tuple[str, ...] | None:
+def _read_patterns(plugin: ContentPlugin, option: str) -> tuple[tuple[str, ...] | None, str]:
+    """Return the patterns of an option, or None and a clause that says why they are not known."""
     try:
-        found = take_value(option, plugin.options.get(option), problems)
-    except ValueError as error:
-        problems.append(f"{error}. The default is used instead")
-        return None
-    if found is None:
-        return None
-    if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
-        problems.append("it is not a list of texts. The default is used instead")
-        return None
-    patterns = tuple(map(str, found))
-    try:
+        found = take_value(option, plugin.options.get(option))
+        if found is None:
+            return None, ""
+        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+            return None, "it is not a list of texts"
+        patterns = tuple(map(str, found))
         make_patterns(patterns, None)
     except ValueError as error:
-        problems.append(f"{error}. The default is used instead")
-        return None
-    return patterns
+        return None, str(error)
+    return patterns, ""
 
 
 _PLUGINS: Final = {"docusaurus-plugin-redoc", "redocusaurus/plugin"}
@@ -519,8 +484,8 @@ def _list_specs(config: ObjectLiteral, site_dir: Path, notes: list[str]) -> Iter
 
 def _read_preset(options: Literal, site_dir: Path, notes: list[str]) -> Iterator[ObjectLiteral]:
     try:
-        specs = take_value("specs", get_property(options, "specs"), [])
-        folder = take_value("openapi", get_property(options, "openapi"), [])
+        specs = take_value("specs", get_property(options, "specs"))
+        folder = take_value("openapi", get_property(options, "openapi"))
         entries = specs if isinstance(specs, list) else [specs]
         listed = [entry for entry in entries if isinstance(entry, ObjectLiteral)]
         yield from listed
@@ -549,7 +514,7 @@ def _read_text(options: ObjectLiteral, name: str) -> str | None:
     Raises:
         ValueError: The option is computed. The message is a clause.
     """
-    found = take_value(name, options.get(name), [])
+    found = take_value(name, options.get(name))
     return found if isinstance(found, str) else None
 
 
