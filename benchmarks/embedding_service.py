@@ -127,7 +127,7 @@ def main() -> None:
         print(render_verdict(evaluation.report, evaluation.gates))
         print(to_text(describe_measures(evaluation.report)))
         if evaluation.answers is not None:
-            print(to_text([describe_answers(evaluation.answers, evaluation.report.latency)]))
+            print(to_text([describe_answers(evaluation.answers)]))
         for name, questions in (("near", extra.NEAR), ("far", extra.FAR)):
             answered = count_answered(settings, questions)
             refused = len(questions) - answered

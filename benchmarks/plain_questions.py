@@ -22,14 +22,8 @@ from rag_pipeline.answering import open_assistant
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_set import load_golden_set
-from rag_pipeline.evaluation.metrics import (
-    SECTION,
-    SourcePlace,
-    find_interval,
-    hits_section,
-    rank_hits,
-    show_interval,
-)
+from rag_pipeline.evaluation.measures import find_interval, show
+from rag_pipeline.evaluation.metrics import SECTION, SourcePlace, hits_section, rank_hits
 from rag_pipeline.retrieval import Query
 
 if TYPE_CHECKING:
@@ -117,8 +111,8 @@ def main() -> None:
         print_row(name, groups[name])
     right = [one for one in outcomes if one.query.expected]
     print_row("all answerable", right)
-    print("first:", show_interval(find_interval([one.passage for one in right])))
-    print("facts:", show_interval(find_interval([one.facts for one in right])))
+    print("first:", show(find_interval([one.passage for one in right])))
+    print("facts:", show(find_interval([one.facts for one in right])))
     spent = ended.user + ended.system - started.user - started.system
     print(f"CPU for each question: {1000 * spent / len(outcomes):.0f} ms")
     for one in outcomes if options.list else ():

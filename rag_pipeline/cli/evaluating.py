@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,7 +105,7 @@ def evaluate(
     if shows_measures:
         blocks = [*describe_measures(evaluation.report)]
         if evaluation.answers is not None:
-            blocks.append(describe_answers(evaluation.answers, evaluation.report.latency))
+            blocks.append(describe_answers(evaluation.answers))
         text += f"\n{to_text(blocks)}\n"
     text += f"Report: {html or evaluation.files.html_path}"
     if not shows_measures:
@@ -180,8 +181,8 @@ def report_feedback(
     The page groups the questions that the book did not answer and names the sections nearest to
     them.
     """
-    from rag_pipeline.evaluation.feedback import list_feedback_numbers, read_log, write_page
-    from rag_pipeline.evaluation.feedback import report_feedback as count_feedback
+    from rag_pipeline.evaluation.feedback import LogFigures, read_log, write_page
+    from rag_pipeline.evaluation.measures import compute
 
     settings = load_index(docs_dir)
     if html is not None:
@@ -190,12 +191,11 @@ def report_feedback(
     if entries is None:
         raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
     path = write_page(settings, entries, path=html)
-    report = count_feedback(entries.answers, entries.ratings)
-    text = (
-        f"{report.answer_count} answers, {report.unanswered_count} not fully answered\nPage: {path}"
-    )
-    record = {"page": str(path), **list_feedback_numbers(report), "by_level": report.by_level}
-    print_result(record, text, as_json=as_json)
+    figures = compute(LogFigures, entries.pair())
+    counted = f"{figures.answer_count} answers, {figures.unanswered_count} not fully answered"
+    by_level = Counter(one.level for one in entries.answers)
+    record = {"page": str(path), **figures.list_numbers(), "by_level": by_level}
+    print_result(record, f"{counted}\nPage: {path}", as_json=as_json)
 
 
 @commands.command()

@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import re
-import resource
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from rag_pipeline.answering import AnswerKind, Reason
 from rag_pipeline.answering.checking import count_sentences
-from rag_pipeline.answering.models import Level
-from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.metrics import SourcePlace, find_interval, find_spread, hits_section
+from rag_pipeline.evaluation.measures import compute, find_interval, find_spread
+from rag_pipeline.evaluation.metrics import SourcePlace, hits_section
 from rag_pipeline.evaluation.records import (
     ANSWERS_VERSION,
-    AcceptedAnswer,
     AnswerResult,
     AnswerScores,
     AnswersReport,
     DefinitionAnswer,
     DefinitionScores,
-    Memory,
+    ModelScores,
     SelectionAnswer,
     SelectionScores,
-    Spread,
     hash_parts,
 )
 from rag_pipeline.evaluation.report import name_error
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks, read_span
 from rag_pipeline.retrieval import Mode, Query
-from rag_pipeline.retrieval.service import read_peak_mb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,16 +45,11 @@ if TYPE_CHECKING:
         GoldenSet,
         SelectedTextCase,
     )
-    from rag_pipeline.evaluation.records import Interval
+    from rag_pipeline.evaluation.measures import Interval, Spread
 
-
-DANGLING: Final = re.compile(rf"(?:{REFERRING_WORDS})\b", re.IGNORECASE)
-"""Pronouns and connectives that refer to a text before them, which the reader does not see."""
 
 _CITATION: Final = re.compile(r"[ \t]*(?<![\w\])])\[\d{1,3}\]")
 _ADDRESS: Final = re.compile(r"\]\([^()\s]*\)")
-_MARKUP: Final = re.compile(r"(?:[-*+>]|\d+[.)])[ \t]+|[*_]+(?=\w)")
-"""A list mark, a quote mark or emphasis before the first word of an answer."""
 
 
 def remove_citations(text: str) -> str:
@@ -91,52 +80,6 @@ def count_words(text: str) -> int:
     return len(remove_citations(text).split())
 
 
-def begins_dangling(text: str) -> bool:
-    """Return True if the first word of an answer's text is one of the words in `DANGLING`.
-
-    List marks, quote marks and emphasis before the first word are skipped. A text that begins with
-    a heading, a code block, code or a quotation mark is not dangling.
-    """
-    start = text.lstrip()
-    while markup := _MARKUP.match(start):
-        start = start[markup.end() :]
-    return DANGLING.match(start) is not None
-
-
-def score_answers(results: Sequence[AnswerResult]) -> AnswerScores:
-    """Compute the measures of a group of answers.
-
-    A failed question counts as one whose facts are missing, and as not refused.
-    """
-    answers = [result for result in results if result.answered]
-    called = {
-        answerable: find_interval(
-            [one.level == Level.ANSWERED for one in results if one.answerable is answerable]
-        )
-        for answerable in (True, False)
-    }
-    supported = [
-        number >= len(answer.unsupported)
-        for answer in answers
-        for number in range(answer.sentence_count)
-    ]
-    return AnswerScores(
-        question_count=len(results),
-        facts=find_interval([not one.facts_missed for one in results if one.has_facts]),
-        first_passage=find_interval(
-            [one.first_is_right for one in results if one.first_is_right is not None]
-        ),
-        answered=called[True],
-        wrongly_answered=called[False],
-        wrongly_refused=find_interval([one.refused for one in results if one.answerable]),
-        rightly_refused=find_interval([one.refused for one in results if not one.answerable]),
-        dangling=find_interval([one.dangling for one in answers]),
-        supported=find_interval(supported),
-        words=find_spread([one.word_count for one in answers]),
-        sections=find_spread([len(one.sections) for one in answers]),
-    )
-
-
 def score_by(
     results: Sequence[AnswerResult], name_group: Callable[[AnswerResult], str]
 ) -> dict[str, AnswerScores]:
@@ -144,31 +87,7 @@ def score_by(
     groups: dict[str, list[AnswerResult]] = {}
     for result in results:
         groups.setdefault(name_group(result), []).append(result)
-    return {name: score_answers(groups[name]) for name in sorted(groups)}
-
-
-def score_selections(selections: Sequence[SelectionAnswer]) -> SelectionScores:
-    """Compute the measures of the answers to selected-text cases.
-
-    A failed case counts as neither answered nor refused.
-    """
-    related = [one for one in selections if one.relation == "related"]
-    unrelated = [one for one in selections if one.relation == "unrelated"]
-    return SelectionScores(
-        case_count=len(selections),
-        leak_count=sum(bool(one.leaks) for one in selections),
-        failure_count=sum(one.error is not None for one in selections),
-        related_answered=find_interval([one.answered for one in related]),
-        unrelated_refused=find_interval([one.refused for one in unrelated]),
-    )
-
-
-def score_definitions(terms: Sequence[DefinitionAnswer]) -> DefinitionScores:
-    """Compute the measures of the answers about terms. A failed term counts as not defined."""
-    return DefinitionScores(
-        find_interval([one.defined for one in terms]),
-        sum(one.flaw is not None for one in terms),
-    )
+    return {name: compute(AnswerScores, groups[name]) for name in sorted(groups)}
 
 
 def score_passages(answers: Sequence[AnswerResult | SelectionAnswer]) -> Interval | None:
@@ -343,90 +262,6 @@ def _find_lines(document: Document, place: ExpectedSection) -> Iterator[tuple[in
             yield heading.line, next(following, float("inf")) - 1
 
 
-BASELINE_VERSION: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineAnswer:
-    """An accepted answer: the wording of the question, the kind of the answer, and its text."""
-
-    question: str
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnswersBaseline:
-    """The accepted answers of a golden set.
-
-    Attributes:
-        report_version: Version of the format.
-        accepted_at: Time of the accepted evaluation, ISO 8601 in UTC.
-        model: Name of the chat model that wrote the answers; None if no model was used.
-        answers: Accepted answer to each question, by question id.
-    """
-
-    report_version: int
-    accepted_at: str
-    model: str | None
-    answers: dict[str, BaselineAnswer]
-
-
-def make_baseline(report: AnswersReport) -> AnswersBaseline:
-    """Return the answers of an evaluation in the form in which they are accepted."""
-    return AnswersBaseline(
-        BASELINE_VERSION,
-        report.created_at,
-        report.model,
-        {
-            one.query_id: BaselineAnswer(one.question, one.kind, one.text)
-            for one in report.questions
-            if one.kind is not None
-        },
-    )
-
-
-def compare_answers(report: AnswersReport, baseline: AnswersBaseline | None) -> AnswersReport:
-    """Return a copy of the report in which each answer has the accepted answer beside it.
-
-    Questions that the baseline does not have, or has in another wording, stay without one.
-    """
-    accepted = baseline.answers if baseline else {}
-    questions = (
-        replace(one, accepted=_compare(one, accepted[one.query_id]))
-        if one.query_id in accepted and accepted[one.query_id].question == one.question
-        else one
-        for one in report.questions
-    )
-    return replace(report, questions=tuple(questions))
-
-
-def _compare(result: AnswerResult, accepted: BaselineAnswer) -> AcceptedAnswer:
-    facts = (*result.facts_found, *result.facts_missed)
-    found, _ = find_facts(facts, "" if accepted.kind == "refused" else accepted.text)
-    return AcceptedAnswer(
-        accepted.text,
-        gained=tuple(fact for fact in result.facts_found if fact not in found),
-        lost=tuple(fact for fact in result.facts_missed if fact in found),
-    )
-
-
-_STATM: Final = Path("/proc/self/statm")
-_BYTES_PER_MB: Final = 1e6
-
-
-def read_resident_mb() -> float | None:
-    """Return the resident memory of this process in MB (10^6 bytes); None if it is unknown.
-
-    Only Linux tells the present value. Other systems tell only the peak.
-    """
-    try:
-        pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    return pages * resource.getpagesize() / _BYTES_PER_MB
-
-
 Asker: TypeAlias = "Callable[[Query], Answer]"
 
 
@@ -435,7 +270,6 @@ def evaluate_answers(
     ask: Asker,
     documents: Sequence[ParsedDoc],
     model: str | None = None,
-    memory_before_mb: float | None = None,
     max_chunk_tokens: int = ChunkLimits().max_tokens,
 ) -> AnswersReport:
     """Ask every question, selected-text case and term of a golden set, and score the answers.
@@ -448,7 +282,6 @@ def evaluate_answers(
         ask: Function that answers a query, such as `Assistant.answer`.
         documents: The parsed documents of the book, with which passages are checked.
         model: Name of the chat model that `ask` uses; None if it uses none.
-        memory_before_mb: Resident memory before the first access to the collection, or None.
         max_chunk_tokens: Largest size of a chunk of text. Longer blocks are quoted in parts.
     """
     pages = {str(parsed.document.doc_path): parsed for parsed in documents}
@@ -457,21 +290,19 @@ def evaluate_answers(
     # A model's answer quotes no passages, so that it is not asked about terms.
     asked = golden.definitions if model is None else ()
     terms = tuple(_ask_term(case, ask, pages) for case in asked)
-    now_mb, before_mb = read_resident_mb(), memory_before_mb
-    growth_mb = None if now_mb is None or before_mb is None else now_mb - before_mb
     errors = [one.error for group in (questions, selections, terms) for one in group]
     return AnswersReport(
         answers_version=ANSWERS_VERSION,
         created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         model=model,
         facts_version=hash_parts(repr((one.id, one.question, one.facts)) for one in golden.queries),
-        overall=score_answers(questions),
+        overall=compute(AnswerScores, questions),
         halves=score_by(questions, lambda result: result.half),
         categories=score_by(questions, lambda result: result.category),
-        selected_text=score_selections(selections),
-        definitions=score_definitions(terms),
+        selected_text=compute(SelectionScores, selections),
+        definitions=compute(DefinitionScores, terms),
+        written=compute(ModelScores, questions if model is not None else ()),
         whole=score_passages([*questions, *selections]),
-        memory=Memory(growth_mb, read_peak_mb()),
         latency_ms=score_latency(questions),
         failure_count=sum(error is not None for error in errors),
         questions=questions,
@@ -542,7 +373,6 @@ def _ask(
         facts_missed=missed,
         sections=_name_sections(given) if answered else (),
         word_count=count_words(body),
-        dangling=answered and begins_dangling(body),
         passage_count=len(given.passages),
         broken_passages=find_broken_passages(given, pages, max_chunk_tokens),
         sentence_count=written,

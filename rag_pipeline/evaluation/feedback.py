@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,15 +14,14 @@ from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.errors import QueryError, RagPipelineError
-from rag_pipeline.evaluation.metrics import find_interval
+from rag_pipeline.evaluation.measures import Interval, compute, count, share, tabulate
 from rag_pipeline.evaluation.pages import (
-    TEMPLATES,
     Items,
     Mark,
     Section,
     Table,
     shorten,
-    to_html,
+    to_page,
 )
 from rag_pipeline.retrieval.queries import Mode, Query
 
@@ -37,15 +35,11 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatMatrix
     from rag_pipeline.evaluation.golden_set import Half
     from rag_pipeline.evaluation.pages import Block, Line
-    from rag_pipeline.evaluation.records import Interval
     from rag_pipeline.retrieval.models import RetrievalResult
 
 
 GOOD_RATING: Final = 4
 """The lowest rating of a helpful answer."""
-
-GOAL: Final = 0.8
-"""SC-005: the share of ratings that are 4 or 5."""
 
 BAD_RATING: Final = 2
 """The highest rating of an answer that did not help."""
@@ -55,111 +49,49 @@ _MAX_NOTES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class SectionRatings:
-    """The ratings of the answers that cite a section.
+class LogEntries:
+    """The answers and ratings of a question log, oldest answer first."""
 
-    Attributes:
-        url: Address of the section.
-        mean: Mean rating, 1 to 5.
-        count: Number of ratings.
-        bad_count: Number of ratings of 1 or 2.
-    """
+    answers: tuple[LoggedAnswer, ...]
+    ratings: tuple[Rating, ...]
 
-    url: str
-    mean: float
-    count: int
-    bad_count: int
+    def pair(self) -> list[tuple[LoggedAnswer, Rating | None]]:
+        """Return each answer with its rating, or None if it was not rated."""
+        given = {one.answer_id: one for one in self.ratings}
+        return [(one, given.get(one.answer_id)) for one in self.answers]
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """What a reader wrote about an answer.
-
-    Attributes:
-        answer_id: Id of the answer.
-        rating: 1 to 5.
-        text: The note; not empty.
-        question: The question; None if it was not logged.
-    """
-
-    answer_id: str
-    rating: int
-    text: str
-    question: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackReport:
-    """What readers think of the answers in the log.
+class LogFigures:
+    """The measures of a question log, over its answers with their ratings.
 
     Attributes:
         answer_count: Number of answers in the log.
         unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
+        rating_count: Number of rated answers.
         helpful: Share of ratings that are 4 or 5 (SC-005); None without ratings.
-        by_level: Number of answers by level.
-        worst_sections: At most 10 sections with a rating of 1 or 2, most such ratings first.
-        tags: Number of ratings by tag, most frequent first.
-        notes: At most 10 notes, newest first.
     """
 
-    answer_count: int
-    unanswered_count: int
-    helpful: Interval | None
-    by_level: dict[str, int]
-    worst_sections: tuple[SectionRatings, ...]
-    tags: dict[str, int]
-    notes: tuple[Note, ...]
-
-
-def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) -> FeedbackReport:
-    """Summarize the answers and ratings of the question log.
-
-    A rating of an answer that is not among the answers is ignored.
-    """
-    given = {one.answer_id: one.rating for one in ratings}
-    asked = {one.answer_id: one for one in answers}
-    known = sorted((one for one in ratings if one.answer_id in asked), key=lambda one: one.rated_at)
-    tags = Counter(tag for one in known for tag in one.tags)
-    notes = [
-        Note(one.answer_id, one.rating, one.note, asked[one.answer_id].question)
-        for one in reversed(known)
-        if one.note.strip()
-    ]
-    rated = [given[one.answer_id] >= GOOD_RATING for one in answers if one.answer_id in given]
-    return FeedbackReport(
-        answer_count=len(answers),
-        unanswered_count=sum(map(is_unanswered, answers)),
-        helpful=find_interval(rated),
-        by_level=dict(Counter(one.level for one in answers)),
-        worst_sections=tuple(_find_worst(answers, given)),
-        tags=dict(tags.most_common()),
-        notes=tuple(notes[:_MAX_NOTES]),
+    answer_count: int = count("answers in the log", lambda _: True)
+    unanswered_count: int = count("not fully answered", lambda one: is_unanswered(one[0]))
+    rating_count: int = count("ratings", lambda one: one[1] is not None)
+    helpful: Interval | None = share(
+        "ratings of 4 or 5 (SC-005)",
+        lambda one: [one[1].rating >= GOOD_RATING] if one[1] else [],
+        "at least 0.80",
     )
+
+    def list_numbers(self) -> dict[str, JsonValue]:
+        """Return the numbers by name. The share is left out without ratings."""
+        numbers = asdict(self)
+        helpful = numbers.pop("helpful") or {}
+        names = {"mean": "helpful_share", "low": "helpful_low", "high": "helpful_high"}
+        return numbers | {names[key]: value for key, value in helpful.items() if key in names}
 
 
 def is_unanswered(answer: LoggedAnswer) -> bool:
     """Return True if the book did not fully answer the question."""
     return answer.level in {"closest_passages", "not_covered"}
-
-
-def _find_worst(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list[SectionRatings]:
-    """Return the sections with bad ratings. Refusals do not count, as they cite no section."""
-    by_url: dict[str, list[int]] = defaultdict(list)
-    for one in answers:
-        if one.answer_id in given and one.kind != "refused":
-            for url in dict.fromkeys(one.sources):
-                by_url[url].append(given[one.answer_id])
-    sections = [
-        SectionRatings(
-            url,
-            sum(values) / len(values),
-            len(values),
-            sum(value <= BAD_RATING for value in values),
-        )
-        for url, values in by_url.items()
-    ]
-    bad = [section for section in sections if section.bad_count]
-    return sorted(bad, key=lambda one: (-one.bad_count, one.mean, one.url))[:_MAX_SECTIONS]
 
 
 SAME_SUBJECT: Final = 0.6
@@ -240,21 +172,22 @@ class UnansweredReport:
 
 
 def report_unanswered(
-    answers: Sequence[LoggedAnswer],
-    ratings: Sequence[Rating],
+    entries: LogEntries,
     embedder: Embedder,
     search: Callable[[Query], RetrievalResult],
 ) -> UnansweredReport:
     """Group the unanswered questions, and search the pages nearest to each group.
 
     Args:
-        answers: The answers of the question log, oldest first.
-        ratings: The ratings of the question log.
+        entries: The entries of the question log.
         embedder: The local model. `SAME_SUBJECT` holds for its cosines.
         search: Finds the passages for a query.
     """
-    bad = {one.answer_id for one in ratings if one.rating <= BAD_RATING}
-    chosen = [one for one in answers if is_unanswered(one) or one.answer_id in bad]
+    chosen = [
+        answer
+        for answer, rating in entries.pair()
+        if is_unanswered(answer) or (rating and rating.rating <= BAD_RATING)
+    ]
     logged = [one for one in chosen if _read_question(one)]
     whole_book = [one for one in logged if one.mode != Mode.SELECTED_TEXT_ONLY]
     clusters = cluster_questions(whole_book[-MAX_QUESTIONS:], embedder)
@@ -266,7 +199,7 @@ def report_unanswered(
             replace(one, pages=_find_pages(one.questions[0], search))
             for one in clusters[:_MAX_CLUSTERS]
         ),
-        answer_count=len(answers),
+        answer_count=len(entries.answers),
         selection_count=len(logged) - len(whole_book),
         cluster_count=len(clusters),
         omitted_count=max(0, len(whole_book) - MAX_QUESTIONS),
@@ -336,14 +269,6 @@ def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tu
     return tuple(found.values())[:_MAX_PAGES]
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntries:
-    """The answers and ratings of a question log, oldest answer first."""
-
-    answers: tuple[LoggedAnswer, ...]
-    ratings: tuple[Rating, ...]
-
-
 def read_log(settings: Settings) -> LogEntries | None:
     """Return the entries of the question log, or None if QUESTION_LOG_DAYS is 0.
 
@@ -371,9 +296,7 @@ def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredRepor
     from rag_pipeline.retrieval import open_retriever  # noqa: PLC0415  # loads the clients
 
     with open_retriever(settings) as retriever:
-        return report_unanswered(
-            entries.answers, entries.ratings, LocalEmbedder(), retriever.retrieve
-        )
+        return report_unanswered(entries, LocalEmbedder(), retriever.retrieve)
 
 
 PAGE_NAME: Final = "feedback.html"
@@ -401,45 +324,56 @@ _ADVICE: Final = (
 )
 
 
-def describe_feedback(report: FeedbackReport) -> tuple[Block, ...]:
-    """Return the report on answers and ratings as a tree."""
-    unanswered = _show_part(report.unanswered_count, report.answer_count)
-    share = f", the share of ratings that are 4 or 5: {_show_share(report.helpful)}. "
-    blocks: list[Block] = [
-        (Mark("SC-005", "strong"), share, _judge_goal(report)),
-        f"Answers in the log: {report.answer_count}. Not fully answered: {unanswered}.",
-    ]
-    if report.answer_count:
-        counts = tuple(
-            (_LEVELS.get(level, level), _show_part(count, report.answer_count))
-            for level, count in report.by_level.items()
-        )
-        blocks.append(Table(("how questions were answered", "answers"), counts))
-        blocks.append(Section("Sections with the worst ratings", _list_sections(report)))
-    tags = [f"{tag}: {number}" for tag, number in report.tags.items()]
-    said = [
-        shorten(note.text, _SHOWN_CHARS)
-        + f" (rated {note.rating}"
-        + (f', asked "{shorten(note.question, _SHOWN_CHARS)}"' if note.question else "")
-        + ")"
-        for note in report.notes
-    ]
-    if tags or said:
-        blocks.append(Section("What readers said", (Items((*tags, *said)),)))
-    return tuple(blocks)
+def describe_feedback(entries: LogEntries) -> tuple[Block, ...]:
+    """Return the measures, the worst rated sections and the notes of a question log as a tree."""
+    pairs = entries.pair()
+    heads = ("measure", "value", "goal")
+    levels = Counter(one.level for one in entries.answers)
+    counts = tuple((_LEVELS.get(level, level), str(times)) for level, times in levels.items())
+    rated = sorted(
+        ((rating.rated_at, rating, answer) for answer, rating in pairs if rating),
+        key=lambda one: one[0],
+        reverse=True,
+    )
+    tags = Counter(tag for _, rating, _ in rated for tag in rating.tags)
+    said = [f"{tag}: {number}" for tag, number in tags.most_common()]
+    notes = [(rating, answer) for _, rating, answer in rated if rating.note.strip()]
+    for rating, answer in notes[:_MAX_NOTES]:
+        asked = f', asked "{shorten(answer.question, _SHOWN_CHARS)}"' if answer.question else ""
+        said.append(f"{shorten(rating.note, _SHOWN_CHARS)} (rated {rating.rating}{asked})")
+    return (
+        Table(heads, tuple(tabulate(compute(LogFigures, pairs)))),
+        Table(("how questions were answered", "answers"), counts),
+        Section("Sections with the worst ratings", _list_worst(pairs)),
+        *([Section("What readers said", (Items(tuple(said)),))] if said else []),
+    )
 
 
-def _list_sections(report: FeedbackReport) -> tuple[Block, ...]:
-    if not report.worst_sections:
+def _list_worst(pairs: Sequence[tuple[LoggedAnswer, Rating | None]]) -> tuple[Block, ...]:
+    """Return the sections with bad ratings, most of these first.
+
+    Refusals do not count, as they cite no section.
+    """
+    by_url: dict[str, list[int]] = defaultdict(list)
+    for answer, rating in pairs:
+        if rating and answer.kind != "refused":
+            for url in dict.fromkeys(answer.sources):
+                by_url[url].append(rating.rating)
+    found = [
+        (sum(value <= BAD_RATING for value in values), sum(values) / len(values), url)
+        for url, values in by_url.items()
+    ]
+    worst = sorted((-bad, mean, url) for bad, mean, url in found if bad)[:_MAX_SECTIONS]
+    if not worst:
         return ("No answer was rated 1 or 2.",)
     rows = tuple(
         (
-            Mark(shorten(one.url, _SHOWN_CHARS), "link", one.url),
-            str(one.bad_count),
-            str(one.count),
-            f"{one.mean:.1f}",
+            Mark(shorten(url, _SHOWN_CHARS), "link", url),
+            str(-bad),
+            str(len(by_url[url])),
+            f"{mean:.1f}",
         )
-        for one in report.worst_sections
+        for bad, mean, url in worst
     )
     heads = ("section", "rated 1 or 2", "ratings", "mean rating")
     return "Answers that cite these sections were rated 1 or 2.", Table(heads, rows)
@@ -449,12 +383,14 @@ def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
     """Return the report on unanswered questions as a tree."""
     if not report.count:
         return ("Every question was answered, and no answer was rated 1 or 2.",)
-    part = _show_part(report.count, report.answer_count)
+    found = f"{report.count} of {report.answer_count}"
     blocks: list[Block] = [
-        f"Questions that were not answered, or whose answers were rated 1 or 2: {part}."
+        f"Questions that were not answered, or whose answers were rated 1 or 2: {found}."
     ]
     if report.by_reason:
-        counts = tuple((_name_reason(key), str(count)) for key, count in report.by_reason.items())
+        counts = tuple(
+            (_REASONS.get(key, key), str(count)) for key, count in report.by_reason.items()
+        )
         blocks.append(Table(("reason", "answers"), counts))
     counted = {
         "only counted, because LOG_QUESTIONS is off": report.unlogged_count,
@@ -465,22 +401,7 @@ def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
     blocks += [f"{number:,} {words}." for words, number in counted.items() if number > 0]
     if report.clusters:
         blocks.append((_ADVICE, Mark("rag-pipeline golden-entry --from-log ID", "code"), "."))
-    blocks += [_describe_group(one) for one in report.clusters if len(one.answer_ids) > 1]
-    reasons = list(report.by_reason)
-    single = [one for one in report.clusters if len(one.answer_ids) == 1]
-    single.sort(key=lambda one: reasons.index(next(iter(one.by_reason))))
-    if single:
-        rows = tuple(
-            (
-                shorten(one.questions[0], _SHOWN_CHARS),
-                _name_reason(next(iter(one.by_reason))),
-                _describe_page(one.pages[0]) if one.pages else "none",
-                Mark(one.answer_ids[0], "code"),
-            )
-            for one in single
-        )
-        heads = ("question", "reason", "nearest section", "id")
-        blocks.append(Section("Asked once", (Table(heads, rows),)))
+    blocks += [_describe_group(one) for one in report.clusters]
     return tuple(blocks)
 
 
@@ -490,61 +411,17 @@ def _describe_group(cluster: QuestionCluster) -> Section:
     )
     left = len(cluster.questions) - _SHOWN_QUESTIONS
     reasons = ", ".join(
-        f"{_name_reason(key)} ({times})" for key, times in cluster.by_reason.items()
+        f"{_REASONS.get(key, key)} ({times})" for key, times in cluster.by_reason.items()
     )
     lines: list[Line] = [f"asked {len(cluster.answer_ids)} times: {reasons}"]
     lines += [f"also: {question}" for question in others]
     lines += [f"and {left} more wordings"] if left > 0 else []
-    lines += [("near: ", *_describe_page(page)) for page in cluster.pages]
+    lines += [
+        ("near: ", Mark(page.place, "link", page.url), f" ({page.similarity:.2f})")
+        for page in cluster.pages
+    ]
     lines.append(("id: ", Mark(cluster.answer_ids[-1], "code")))
-    return Section(first, (Items(tuple(lines)),), is_boxed=True)
-
-
-def _describe_page(page: NearPage) -> tuple[str | Mark, ...]:
-    return Mark(page.place, "link", page.url), f" ({page.similarity:.2f})"
-
-
-def list_feedback_numbers(report: FeedbackReport) -> dict[str, JsonValue]:
-    """Return the numbers of the report by name. The share is left out without ratings."""
-    numbers: dict[str, JsonValue] = {
-        "answer_count": report.answer_count,
-        "unanswered_count": report.unanswered_count,
-        "rating_count": report.helpful.count if report.helpful else 0,
-    }
-    if report.helpful:
-        interval = report.helpful
-        numbers |= {
-            "helpful_share": interval.mean,
-            "helpful_low": interval.low,
-            "helpful_high": interval.high,
-        }
-    return numbers
-
-
-def _name_reason(reason: str) -> str:
-    return _REASONS.get(reason, reason)
-
-
-def _judge_goal(report: FeedbackReport) -> str:
-    """Return a sentence that says if the share of good ratings reaches the goal."""
-    if report.helpful is None:
-        return "There are no ratings yet."
-    if report.helpful.low >= GOAL:
-        return f"The goal of {GOAL:.0%} is reached."
-    if report.helpful.high < GOAL:
-        return f"The goal of {GOAL:.0%} is missed."
-    return f"The ratings are too few to tell if the goal of {GOAL:.0%} is reached."
-
-
-def _show_share(interval: Interval | None) -> str:
-    if interval is None:
-        return "not measured"
-    ratings = f"{interval.count} rating" + "s" * (interval.count != 1)
-    return f"{interval.mean:.0%} ({interval.low:.0%} to {interval.high:.0%}, {ratings})"
-
-
-def _show_part(count: int, total: int) -> str:
-    return f"{count} of {total} ({count / total:.0%})" if total else str(count)
+    return Section(first, (Items(tuple(lines)),), form="article")
 
 
 def write_page(
@@ -600,19 +477,11 @@ def render_page(
         first, last = (entries.answers[at].asked_at.date() for at in (0, -1))
         blocks = (
             f"{first} to {last}",
-            *describe_feedback(report_feedback(entries.answers, entries.ratings)),
+            *describe_feedback(entries),
             Section("What the book did not answer", grouped),
             "Questions and notes can be personal. Share this page with care.",
         )
-    title = f"What readers asked {html.escape(name)}"
-    style = (TEMPLATES / "pages.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="robots" content="noindex">\n'
-        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n"
-        f"<body><main>\n<h1>{title}</h1>\n{to_html(blocks)}\n</main></body>\n</html>\n"
-    )
+    return to_page(f"What readers asked {name}", blocks)
 
 
 _MAX_ID_WORDS: Final = 5

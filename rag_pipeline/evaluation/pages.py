@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-TEMPLATES: Final = Path(__file__).with_name("templates")
-"""The folder with the style sheet of all pages, and the template of an evaluation's page."""
-
+_STYLE: Final = Path(__file__).with_name("pages.css")
 _AUTOLINK: Final = re.compile(r"(?i)(https?(?=:)|www(?=\.)|(?<!\w)@|@(?=[a-z]))")
 _MARKDOWN: Final = re.compile(r"([\\`*_\[\]|~#!$])")
+
+
+Form: TypeAlias = Literal["strong", "code", "link", "badge", "good", "near", "bad", "quote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ class Mark:
     Attributes:
         text: The text.
         form: `strong`, `code`, or `link`, which Markdown and plain text show without its address.
+            Only HTML shows `badge`, the colors of `good`, `near` and `bad`, and the line breaks of
+            a `quote`.
         url: The address of a link. HTML shows only the text if the address is not complete.
     """
 
     text: str
-    form: Literal["strong", "code", "link"]
+    form: Form
     url: str = ""
 
 
@@ -58,11 +61,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it. In HTML, a box can surround both."""
+    """A heading and what stands below it. In HTML, a box can surround both, or it is folded."""
 
     title: str
     blocks: tuple[Block, ...]
-    is_boxed: bool = False
+    form: Literal["section", "article", "details"] = "section"
 
 
 Block: TypeAlias = "Line | Items | Table | Section"
@@ -115,21 +118,16 @@ def _escape_markdown(text: str) -> str:
 
 
 def to_html(blocks: Iterable[Block], level: int = 2) -> str:
-    """Return blocks as HTML, for the style sheet of the folder `TEMPLATES`.
-
-    Args:
-        blocks: The blocks.
-        level: Level of the headings of sections, 1 to 6.
-    """
+    """Return blocks as HTML, in which the headings of sections have a level from 1 to 6."""
     return "\n".join(_write_html(block, level) for block in blocks)
 
 
 def _write_html(block: Block, level: int) -> str:
     match block:
         case Section():
-            tag = "article" if block.is_boxed else "section"
-            title = f"<h{level}>{html.escape(block.title)}</h{level}>"
-            return f"<{tag}>{title}\n{to_html(block.blocks, level + 1)}</{tag}>"
+            heading = "summary" if block.form == "details" else f"h{level}"
+            title = f"<{heading}>{html.escape(block.title)}</{heading}>"
+            return f"<{block.form}>{title}\n{to_html(block.blocks, level + 1)}</{block.form}>"
         case Items():
             return f"<ul>{''.join(f'<li>{_write_line(line)}</li>' for line in block.lines)}</ul>"
         case Table():
@@ -154,10 +152,26 @@ def _write_line(line: Line) -> str:
             is_complete = url.startswith(("https://", "http://"))
             link = f'<a href="{html.escape(url)}" rel="noreferrer">{html.escape(text)}</a>'
             return link if is_complete else html.escape(text)
+        case Mark(text=text, form="strong" | "code" as tag):
+            return f"<{tag}>{html.escape(text)}</{tag}>"
         case Mark(text=text, form=form):
-            return f"<{form}>{html.escape(text)}</{form}>"
+            return f'<span class="{form}">{html.escape(text)}</span>'
         case _:
             return "".join(_write_line(part) for part in line)
+
+
+def to_page(title: str, blocks: Iterable[Block]) -> str:
+    """Return blocks as a complete HTML page without scripts or requests."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="robots" content="noindex">\n'
+        f"<title>{html.escape(title)}</title>\n"
+        f"<style>{_STYLE.read_text(encoding='utf-8')}</style>\n</head>\n"
+        f"<body><main>\n<h1>{html.escape(title)}</h1>\n{to_html(blocks)}\n</main></body>\n</html>\n"
+    )
 
 
 def to_text(blocks: Iterable[Block]) -> str:

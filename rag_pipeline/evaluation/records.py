@@ -14,6 +14,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.core.vectors import FORMAT_VERSION
+from rag_pipeline.evaluation.measures import Interval, Spread, count, share, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,17 +74,7 @@ def read_record(
 
 
 Scores: TypeAlias = dict[str, dict[str, float]]
-"""The values of one question, 0 to 1, by level (document, section, token) and measure."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean over `count` questions with the ends `low` and `high` of its 95% interval."""
-
-    mean: float
-    low: float
-    high: float
-    count: int
+"""The values of one question, 0 to 1, by level (document, section) and measure."""
 
 
 Summary: TypeAlias = dict[str, dict[str, Interval]]
@@ -119,8 +110,6 @@ class RetrievedChunk:
     """A retrieved chunk, reduced to the fields that the measures and the report need.
 
     Attributes:
-        start_byte: Start of the chunk in the document's normalized source, in bytes.
-        end_byte: End of the chunk in the normalized source, in bytes.
         token_count: Number of tokens of the returned text (cl100k_base).
         excerpt: The first characters of the text, shown in the report.
     """
@@ -130,8 +119,6 @@ class RetrievedChunk:
     section_heading: str
     heading_breadcrumb: tuple[str, ...]
     score: float
-    start_byte: int
-    end_byte: int
     token_count: int
     excerpt: str
 
@@ -188,6 +175,13 @@ class QuestionResult:
         """True if the book answers the question."""
         return bool(self.expected)
 
+    @property
+    def is_right(self) -> bool:
+        """True if the section was found and the question rightly answered or refused."""
+        if not self.answerable:
+            return self.refused is True
+        return self.refused is False and self.scores["section"]["Success@5"] == 1
+
 
 FOLLOW_UP_DEPTH: Final = 5
 """Passages among which the second question of a conversation must find a right page."""
@@ -199,13 +193,11 @@ class ConversationResult:
 
     Attributes:
         searched: The question that was searched, completed if it needed the first.
-        found_alone: True if the second question as asked finds a right page.
-        found: True if the searched question does.
+        found: True if the searched question finds a right page.
     """
 
     conversation: Conversation
     searched: str
-    found_alone: bool
     found: bool
 
 
@@ -213,15 +205,26 @@ class ConversationResult:
 class RefusalScores:
     """The quality of the grounding policy's refusals. A value is None if it was not measurable.
 
+    A failed question counts as wrong, because it was neither answered nor refused.
+
     Attributes:
         precision: Share of refused questions that the book really does not answer.
         recall: Share of unanswerable questions that were refused.
         answered: Share of answerable questions that were not refused and did not fail.
     """
 
-    precision: float | None
-    recall: Interval | None
-    answered: Interval | None
+    precision: Interval | None = share(
+        "refused questions without an answer in the book",
+        lambda one: [not one.answerable] if one.refused else [],
+    )
+    recall: Interval | None = share(
+        "unanswerable questions refused",
+        lambda one: [] if one.answerable else [one.refused is True],
+    )
+    answered: Interval | None = share(
+        "answerable questions not refused",
+        lambda one: [one.refused is False] if one.answerable else [],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +300,7 @@ class Baseline:
 
         Args:
             report: The new evaluation.
-            level: `document`, `section` or `token`.
+            level: `document` or `section`.
             measure: Name of the measure, such as `Success@5`.
         """
         pairs = []
@@ -313,25 +316,6 @@ class Baseline:
 
 
 ANSWERS_VERSION: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The mean, the median and the 95th percentile of a measure that is not a share.
-
-    A value is None if it falls on a failed question, which counts as longer than any other.
-
-    Attributes:
-        mean: The mean over all answers.
-        p50: The median.
-        p95: The value that 95% of the answers do not exceed.
-        count: Number of answers.
-    """
-
-    mean: float | None
-    p50: float | None
-    p95: float | None
-    count: int
 
 
 class _Outcome:
@@ -353,21 +337,6 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedAnswer:
-    """The answer to a question in the accepted baseline, compared with the new answer.
-
-    Attributes:
-        text: The complete text of the accepted answer.
-        gained: Facts that only the new answer contains.
-        lost: Facts that only the accepted answer contains.
-    """
-
-    text: str
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerResult(_Outcome):
     """The answer to one question of the golden set, and its measured values.
 
@@ -381,7 +350,6 @@ class AnswerResult(_Outcome):
         facts_missed: The other expressions of the question's facts.
         sections: The cited sections, each once, as title and heading. Empty in a refusal.
         word_count: Number of words of the text without citations.
-        dangling: True if the first word refers to an unseen text, as "It" or "However" do.
         passage_count: Number of quoted passages. Only an extracted answer has some.
         broken_passages: Quoted passages that are not whole blocks of their document.
         sentence_count: Number of sentences that a model wrote.
@@ -390,7 +358,6 @@ class AnswerResult(_Outcome):
         cited_count: Number of sentences that the model cited itself.
         latency_ms: Time until the answer was complete, in milliseconds.
         error: Class and message of the exception if the system failed; otherwise None.
-        accepted: The accepted answer to the same question; None if no answer was accepted.
     """
 
     query_id: str
@@ -406,7 +373,6 @@ class AnswerResult(_Outcome):
     facts_missed: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     word_count: int = 0
-    dangling: bool = False
     passage_count: int = 0
     broken_passages: tuple[str, ...] = ()
     sentence_count: int = 0
@@ -415,12 +381,21 @@ class AnswerResult(_Outcome):
     cited_count: int = 0
     latency_ms: float = 0.0
     error: str | None = None
-    accepted: AcceptedAnswer | None = None
 
     @property
     def has_facts(self) -> bool:
         """True if the golden set lists facts that a right answer contains."""
         return bool(self.facts_found or self.facts_missed)
+
+    @property
+    def is_right(self) -> bool:
+        """True if the answer contains all facts, or if the question was rightly refused."""
+        return self.answered is self.answerable and self.error is None and not self.facts_missed
+
+    @property
+    def supported(self) -> list[bool]:
+        """For each sentence of a model, in no particular order: True if it is in a source."""
+        return [number >= len(self.unsupported) for number in range(self.sentence_count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,6 +426,13 @@ class SelectionAnswer(_Outcome):
     passage_count: int = 0
     broken_passages: tuple[str, ...] = ()
 
+    @property
+    def is_right(self) -> bool:
+        """True if the answer leaks nothing, quotes whole blocks, and had to be given or refused."""
+        if self.error is not None or self.leaks or self.broken_passages:
+            return False
+        return {"related": self.answered, "unrelated": self.refused}.get(self.relation, True)
+
 
 @dataclass(frozen=True, slots=True)
 class DefinitionAnswer(_Outcome):
@@ -477,10 +459,20 @@ class DefinitionAnswer(_Outcome):
     latency_ms: float
     error: str | None = None
 
+    @property
+    def is_right(self) -> bool:
+        """True if the main passage defines the term and is a text."""
+        return self.defined and self.flaw is None
+
+
+_ANSWERED: Final = "answered"  # the level; an ingestion must not load what answers
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
     """The measures of a group of answers. A measure is None if the group has no cases for it.
+
+    A failed question counts as one whose facts are missing, and as not refused.
 
     Attributes:
         question_count: Number of questions in the group.
@@ -491,29 +483,53 @@ class AnswerScores:
         wrongly_answered: Share of unanswerable questions at the level `answered`.
         wrongly_refused: Share of answerable questions that were refused.
         rightly_refused: Share of unanswerable questions that were refused.
-        dangling: Share of answers whose first word refers to a text that the reader does not see.
         supported: Share of sentences written by a model whose numbers, names and content words are
             in the sources that they cite.
         words: Words per answer, without refusals.
         sections: Cited sections per answer, without refusals.
     """
 
-    question_count: int
-    facts: Interval | None
-    first_passage: Interval | None
-    answered: Interval | None
-    wrongly_answered: Interval | None
-    wrongly_refused: Interval | None
-    rightly_refused: Interval | None
-    dangling: Interval | None
-    supported: Interval | None
-    words: Spread | None
-    sections: Spread | None
+    question_count: int = count("questions", lambda _: True)
+    facts: Interval | None = share(
+        "facts contained", lambda one: [not one.facts_missed] if one.has_facts else []
+    )
+    first_passage: Interval | None = share(
+        "first passage from a right section",
+        lambda one: [] if one.first_is_right is None else [one.first_is_right],
+    )
+    answered: Interval | None = share(
+        "answered", lambda one: [one.level == _ANSWERED] if one.answerable else []
+    )
+    wrongly_answered: Interval | None = share(
+        "answered, no answer in the book",
+        lambda one: [] if one.answerable else [one.level == _ANSWERED],
+    )
+    wrongly_refused: Interval | None = share(
+        "refused although answerable",
+        lambda one: [one.refused] if one.answerable else [],
+        "at most 0.05",
+    )
+    rightly_refused: Interval | None = share(
+        "refused, no answer in the book", lambda one: [] if one.answerable else [one.refused]
+    )
+    supported: Interval | None = share(
+        "sentences with support", lambda one: one.supported if one.answered else []
+    )
+    words: Spread | None = spread(
+        "words per answer",
+        lambda one: [one.word_count] if one.answered else [],
+        "at most 250 (without a model)",
+    )
+    sections: Spread | None = spread(
+        "sections cited per answer", lambda one: [len(one.sections)] if one.answered else []
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionScores:
     """The measures of the answers to all selected-text cases.
+
+    A failed case counts as neither answered nor refused.
 
     Attributes:
         case_count: Number of cases.
@@ -523,39 +539,75 @@ class SelectionScores:
         unrelated_refused: Share of `unrelated` cases that were refused; None without such cases.
     """
 
-    case_count: int
-    leak_count: int
-    failure_count: int
-    related_answered: Interval | None
-    unrelated_refused: Interval | None
+    case_count: int = count("cases", lambda _: True)
+    leak_count: int = count("cases with a leak", lambda one: bool(one.leaks))
+    failure_count: int = count("failed cases", lambda one: one.error is not None)
+    related_answered: Interval | None = share(
+        "related questions answered",
+        lambda one: [one.answered] if one.relation == "related" else [],
+    )
+    unrelated_refused: Interval | None = share(
+        "unrelated questions refused",
+        lambda one: [one.refused] if one.relation == "unrelated" else [],
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionScores:
-    """The measures of the answers about the terms of the glossary.
+    """The measures of the answers about the terms of the glossary. A failed term is not defined.
 
     Attributes:
         defined: Share of terms whose main passage defines them; None without terms.
         flawed: Number of main passages that are a heading, code or a part of a quiz.
     """
 
-    defined: Interval | None
-    flawed: int
+    defined: Interval | None = share("terms defined", lambda one: [one.defined])
+    flawed: int = count("flawed main passages", lambda one: one.flaw is not None)
+
+
+_MODEL_NOTICES: Final = frozenset({"model_declined", "not_grounded"})
+"""Notices of an answer that a model should have written."""
+
+
+def _is_for_model(one: AnswerResult) -> bool:
+    return one.kind in {"generated", None} or not _MODEL_NOTICES.isdisjoint(one.notices)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """The resident memory of the process that answered, in megabytes (10^6 bytes).
+class ModelScores:
+    """The measures of the answers that a model wrote or should have written.
 
     Attributes:
-        growth_mb: Growth from before the first access to the collection until after the last
-            answer. It includes the collection, the embedding model and the scores of retrieval,
-            but no client libraries. None if the operating system does not tell.
-        peak_mb: Highest value since the process started, which includes the ingestion.
+        completed: Share of questions for which the model did not fail.
+        accepted: Share of answerable questions that the model did not decline.
+        grounded: Share of its sentences that are in the sources.
+        cited: Share of its sentences that it cited itself.
     """
 
-    growth_mb: float | None
-    peak_mb: float
+    completed: Interval | None = share(
+        "questions completed by the model",
+        lambda one: [one.error is None] if _is_for_model(one) else [],
+    )
+    accepted: Interval | None = share(
+        "answerable questions not declined by the model",
+        lambda one: (
+            ["model_declined" not in one.notices]
+            if _is_for_model(one) and one.error is None and one.answerable
+            else []
+        ),
+    )
+    grounded: Interval | None = share(
+        "sentences in the sources",
+        lambda one: one.supported if _is_for_model(one) and one.error is None else [],
+    )
+    cited: Interval | None = share(
+        "sentences cited by the model",
+        lambda one: (
+            [number < one.cited_count for number in range(one.sentence_count)]
+            if _is_for_model(one) and one.error is None
+            else []
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -569,6 +621,7 @@ class AnswersReport:
             comparable.
         halves: Measures over the questions of each half, `tune` and `report`.
         definitions: Measures of the answers about the terms of the glossary.
+        written: Measures of the answers by a model; without values if no model was used.
         whole: Share of quoted passages, of all answers, that are whole blocks of their document or
             selection. An extracted answer without passages counts as one that is not whole.
         latency_ms: Milliseconds until the answers were complete: under `all` for all questions,
@@ -588,8 +641,8 @@ class AnswersReport:
     categories: dict[str, AnswerScores]
     selected_text: SelectionScores
     definitions: DefinitionScores
+    written: ModelScores
     whole: Interval | None
-    memory: Memory
     latency_ms: dict[str, Spread]
     failure_count: int
     questions: tuple[AnswerResult, ...]

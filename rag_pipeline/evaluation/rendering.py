@@ -1,4 +1,4 @@
-"""An evaluation report as HTML, terminal text and Markdown, and the files it is written to."""
+"""An evaluation report as a tree, which becomes HTML or text, and the files it is written to."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from pydantic import TypeAdapter
 
 from rag_pipeline.adapters.local_files import write_bytes_atomically, write_text_atomically
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
-from rag_pipeline.evaluation.answers import BASELINE_VERSION, AnswersBaseline, make_baseline
-from rag_pipeline.evaluation.metrics import (
-    DOCUMENT,
-    NDCG,
-    SECTION,
-    SUCCESS,
-    hits_section,
-    show_interval,
-)
-from rag_pipeline.evaluation.pages import TEMPLATES, Items, Section, Table, to_html
+from rag_pipeline.evaluation.measures import show, tabulate
+from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS, hits_section
+from rag_pipeline.evaluation.pages import Items, Mark, Section, Table, to_page
 from rag_pipeline.evaluation.records import (
     REPORT_VERSION,
     AnswersReport,
@@ -34,14 +27,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.evaluation.gates import GateResult
-    from rag_pipeline.evaluation.pages import Block
+    from rag_pipeline.evaluation.pages import Block, Form, Line
     from rag_pipeline.evaluation.records import (
         AnswerResult,
+        DefinitionAnswer,
         ExpectedPlace,
-        Latency,
         QuestionResult,
         RetrievedChunk,
-        Spread,
+        SelectionAnswer,
         Summary,
     )
 
@@ -53,6 +46,8 @@ _HISTORY_RUNS: Final = 30
 _SHOWN_CHUNKS: Final = 5
 _SHOWN_FAILURES: Final = 3  # failures usually share one cause, so a few examples are enough
 _MARKS: Final = {"passed": "pass", "failed": "FAIL", "not measured": "----"}
+_FORMS: Final[dict[str, Form]] = {"passed": "good", "failed": "bad", "not measured": "near"}
+_TIME_GOALS: Final = {"extracted": "p95 at most 500 ms", "generated": "p95 at most 5000 ms"}
 
 
 def render_html(
@@ -70,61 +65,92 @@ def render_html(
         gates: Gate results to show at the top of the page.
         answers: The evaluation of answers to show; None if the answers were not evaluated.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  # only the `pipeline` extra has it
-
     golden = report.fingerprint.golden_version
     runs = [run for run in history if run.fingerprint.golden_version == golden] or [report]
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    earlier = {
+        f"{run.created_at[:19].replace('T', ' ')} ({run.fingerprint.commit or 'unknown'})": (
+            run.overall
+        )
+        for run in reversed(runs[-_HISTORY_RUNS:])
+    }
+    verdicts = tuple(
+        (
+            Mark(gate.verdict, _FORMS[gate.verdict]),
+            " ",
+            Mark(gate.name, "code"),
+            f" {gate.sentence}",
+        )
+        for gate in gates
     )
-    return environment.get_template("report.html.jinja").render(
-        report=report,
-        gates=gates,
-        measures=to_html(describe_measures(report)),
-        categories=to_html([_tabulate_groups(report.categories)]),
-        modules=to_html([_tabulate_groups(report.modules)]),
-        history=to_html([_tabulate_groups(_name_runs(runs))]),
-        folds=_fold_questions(report.questions),
-        judge=_judge,
-        shown_chunks=_SHOWN_CHUNKS,
-        answers=answers,
-        answer_measures=to_html([describe_answers(answers, report.latency)]) if answers else "",
-        answer_folds=fold_answers(answers.questions) if answers else {},
+    used = report.fingerprint
+    versions = {
+        "corpus": used.corpus_version,
+        "golden set": used.golden_version,
+        "format version": str(used.format_version),
+        "model": used.model,
+        "commit": used.commit or "unknown",
+        **used.settings,
+    }
+    blocks: list[Block] = [
+        f"{report.created_at[:19].replace('T', ' ')} UTC, {len(report.questions)} questions",
+        *([Section("Quality gates", (Items(verdicts),))] if gates else []),
+        Section("Measures", describe_measures(report)),
+        Section("History", (_tabulate_groups(earlier),)),
+        Section("Categories", (_tabulate_groups(report.categories),)),
+        Section("Modules", (_tabulate_groups(report.modules),)),
+        Section("Questions", _fold("Questions", report.questions, _describe_question)),
+        *([describe_answers(answers, with_texts=True)] if answers else []),
+        Section(
+            "Versions and settings of this evaluation",
+            (Items(tuple(f"{name}: {value}" for name, value in versions.items())),),
+            "details",
+        ),
+    ]
+    return to_page("Evaluation of search and answers", blocks)
+
+
+def _describe_question(one: QuestionResult) -> Section:
+    badges = [one.category, f"{one.half} half", *one.modules]
+    badges += ["recall@5 below 0.5"] if one.flagged else []
+    badges += ["all parts needed"] if one.all_of else []
+    if one.refused is not None:
+        badges.append("refused" if one.refused else "passages sufficient")
+    expected = [_describe_expected(place) for place in one.expected]
+    found = [_describe_retrieved(chunk, one.expected) for chunk in one.retrieved[:_SHOWN_CHUNKS]]
+    lists = (
+        Section("Expected", (Items(tuple(expected)),)),
+        Section("Found", (Items(tuple(found)),)),
     )
+    return _describe_case(one.question, one.query_id, badges, one.error, *lists)
 
 
-def _fold_questions(questions: Sequence[QuestionResult]) -> dict[str, list[QuestionResult]]:
-    """Return the questions in three lists by title, the worst first."""
-
-    def grade(question: QuestionResult) -> int:
-        misjudged = question.refused is not None and question.refused is question.answerable
-        missed = question.scores.get(SECTION, {}).get(SUCCESS, 1.0) < 1
-        if question.flagged or question.error is not None:
-            return 0
-        return 1 if misjudged or missed else 2
-
-    titles = (
-        "Flagged: recall@5 below 0.5, or failed",
-        "Right page but wrong section, or wrong decision to answer or refuse",
-        "Correct",
-    )
-    return fold(questions, titles, grade)
+def _describe_expected(place: ExpectedPlace) -> Line:
+    part = f" (part {place.group})" if place.group else ""
+    text = f" {place.section_heading}{part}: "
+    rank = place.section_rank
+    if rank is None:
+        return Mark(place.doc_path, "code"), text, Mark("not found", "bad")
+    form: Form = "good" if rank <= _SHOWN_CHUNKS else "near"
+    return Mark(place.doc_path, "code"), text, Mark(f"rank {rank}", form)
 
 
-def _judge(chunk: RetrievedChunk, expected: Sequence[ExpectedPlace]) -> str:
-    """Return the CSS class of a retrieved chunk.
-
-    The class is `good` for an expected section, `near` for another section of an expected page, and
-    empty otherwise.
-    """
+def _describe_retrieved(chunk: RetrievedChunk, expected: Sequence[ExpectedPlace]) -> Line:
+    path = " > ".join(chunk.heading_breadcrumb)
+    shown: str | Mark = path
     if any(hits_section(chunk, place) for place in expected):
-        return "good"
-    return "near" if any(place.doc_path == chunk.doc_path for place in expected) else ""
+        shown = Mark(path, "good")
+    elif any(place.doc_path == chunk.doc_path for place in expected):
+        shown = Mark(path, "near")
+    return Mark(chunk.doc_path, "code"), " ", shown, f" ({chunk.score:.3f}): {chunk.excerpt}"
+
+
+def _describe_case(
+    title: str, name: str, badges: Iterable[str], error: str | None, *blocks: Block
+) -> Section:
+    """Return a question, selected-text case or term with its result as a box."""
+    marks = [part for badge in badges for part in (Mark(badge, "badge"), " ")]
+    failed = (Mark(error, "bad"),) if error else ()
+    return Section(title, ((*marks, Mark(name, "code")), *failed, *blocks), "article")
 
 
 def render_verdict(report: EvaluationReport, gates: Sequence[GateResult]) -> str:
@@ -142,202 +168,141 @@ def render_verdict(report: EvaluationReport, gates: Sequence[GateResult]) -> str
     ordered = sorted(gates, key=lambda gate: gate.passed)
     shown = [f"{_MARKS[gate.verdict]} {gate.name}: {gate.sentence}" for gate in ordered]
     if report.failure_count:
-        shown += [f"Failed questions: {report.failure_count}", *_name_failures(report)]
+        errors = ((one.query_id, one.error) for one in report.questions)
+        shown += [f"Failed questions: {report.failure_count}", *_list_failures(errors)]
     return "\n".join([verdict, *shown]) + "\n"
 
 
-def describe_measures(report: EvaluationReport) -> tuple[Block, ...]:
-    """Return a table with a row per measure and columns for all questions and for each half.
+def _list_failures(errors: Iterable[tuple[str, str | None]]) -> list[str]:
+    """Return the names and the first lines of the first errors."""
+    failed = [f"  {name}: {error.splitlines()[0]}" for name, error in errors if error]
+    return failed[:_SHOWN_FAILURES]
 
-    Below it are lines about refusals, latency and failures.
+
+def describe_measures(report: EvaluationReport) -> tuple[Block, ...]:
+    """Return tables of the measures of the search, for all questions and each half.
+
+    Below them are lines about latency and failures.
     """
     columns: dict[str, Summary] = {"all": report.overall, **report.halves}
     rows = tuple(
-        (
-            level,
-            measure,
-            *(show_interval(one.get(level, {}).get(measure)) for one in columns.values()),
-        )
+        (level, measure, *(show(one.get(level, {}).get(measure)) for one in columns.values()))
         for level, values in report.overall.items()
         for measure in values
     )
-    return Table(("level", "measure", *columns), rows), Items(tuple(_describe_rest(report)))
-
-
-def _name_runs(runs: Sequence[EvaluationReport]) -> dict[str, Summary]:
-    """Return the measures of the last evaluations by their times and commits, newest first."""
-    return {
-        f"{run.created_at[:19].replace('T', ' ')} ({run.fingerprint.commit or 'unknown'})": (
-            run.overall
-        )
-        for run in reversed(runs[-_HISTORY_RUNS:])
-    }
-
-
-def _tabulate_groups(groups: Mapping[str, Summary]) -> Table:
-    rows = tuple(
-        (name, *(show_interval(summary.get(level, {}).get(one)) for level, one in _COMPARED))
-        for name, summary in groups.items()
+    refusals = tuple(
+        (name, label, figure)
+        for name, scores in report.refusal.items()
+        for label, figure, _ in tabulate(scores)
     )
-    return Table(("group", *(f"{one}, {level}" for level, one in _COMPARED)), rows)
-
-
-def _describe_rest(report: EvaluationReport) -> list[str]:
-    """Return lines that describe refusals, latency and failures."""
-    lines = []
-    for name, scores in report.refusal.items():
-        precision = "not measured" if scores.precision is None else f"{scores.precision:.3f}"
-        lines.append(
-            f"refusals ({name}): precision {precision}, recall {show_interval(scores.recall)}, "
-            f"answerable questions not refused {show_interval(scores.answered)}"
-        )
     latency = report.latency
     p50, p95 = (
         "has no value (too many questions failed)" if value is None else f"{value:.1f} ms"
         for value in (latency.p50_ms, latency.p95_ms)
     )
-    lines.append(f"latency: p50 {p50}, p95 {p95}, first query {latency.cold_ms:.0f} ms")
     flagged = sum(question.flagged for question in report.questions)
-    lines.append(f"flagged (recall@5 below 0.5): {flagged}; failures: {report.failure_count}")
-    return lines
+    lines = (
+        f"latency: p50 {p50}, p95 {p95} (at most 500 ms), first query {latency.cold_ms:.0f} ms",
+        f"flagged (recall@5 below 0.5): {flagged}; failures: {report.failure_count}",
+    )
+    return (
+        Table(("level", "measure", *columns), rows),
+        Table(("group", "measure", "share"), refusals),
+        Items(lines),
+    )
 
 
-def _name_failures(report: EvaluationReport) -> list[str]:
-    failed = [
-        f"  {one.query_id}: {one.error.splitlines()[0]}" for one in report.questions if one.error
-    ]
-    return failed[:_SHOWN_FAILURES]
+def _tabulate_groups(groups: Mapping[str, Summary]) -> Table:
+    rows = tuple(
+        (name, *(show(summary.get(level, {}).get(one)) for level, one in _COMPARED))
+        for name, summary in groups.items()
+    )
+    return Table(("group", *(f"{one}, {level}" for level, one in _COMPARED)), rows)
 
 
-_Result = TypeVar("_Result")
-
-
-def list_goals(report: AnswersReport, retrieval: Latency) -> Table:
-    """Return a table of the measured values beside the project's goals. A missed one is no failure.
-
-    Values with a quality gate are not repeated. Times and memory are compared with the budgets of
-    the validation plan and of SC-006.
-
-    Args:
-        report: The evaluation of answers.
-        retrieval: The times of retrieval, without answering.
-    """
-    overall = report.overall
-    rows = [
-        ("answerable questions refused", show_interval(overall.wrongly_refused), "at most 0.05"),
-        ("words per answer", _show_spread(overall.words), "at most 250 (without a model)"),
-        (
-            "time of retrieval",
-            f"median {_show_ms(retrieval.p50_ms)}, p95 {_show_ms(retrieval.p95_ms)}",
-            "p95 at most 500 ms",
-        ),
-    ]
-    goals = {"extracted": "p95 at most 500 ms", "generated": "p95 at most 5000 ms"}
-    rows += [
-        (f"time of {kind} answers", _show_spread(spread, " ms"), goals[kind])
-        for kind, spread in report.latency_ms.items()
-        if kind in goals
-    ]
-    growth = report.memory.growth_mb
-    shown = "not measured" if growth is None else f"{growth:.0f} MB"
-    memory = f"{shown} (the whole process, with ingestion: at most {report.memory.peak_mb:.0f} MB)"
-    rows.append(("growth of memory while answering", memory, "at most 256 MB"))
-    return Table(("measure", "value", "goal"), tuple(rows))
-
-
-def describe_answers(report: AnswersReport, retrieval: Latency) -> Section:
+def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Section:
     """Return an evaluation of answers as a tree.
 
-    It has the goals, the shares with their 95% intervals over all questions, each half and each
-    category, and then words, sections, times and the first failures.
+    It has the measures over all questions, each half and each category with their goals, the times,
+    and the first failures. A missed goal is no failure.
 
     Args:
         report: The evaluation of answers.
-        retrieval: The times of retrieval, without answering.
+        with_texts: Also show each answer, in folded sections.
     """
-    groups = {"all": report.overall, **report.halves, **report.categories}
-    rows = tuple(
-        (name, measure, show_interval(share))
-        for name, scores in groups.items()
-        for measure, share in {
-            "facts contained": scores.facts,
-            "first passage from a right section": scores.first_passage,
-            "answered": scores.answered,
-            "answered, no answer in the book": scores.wrongly_answered,
-            "refused although answerable": scores.wrongly_refused,
-            "refused, no answer in the book": scores.rightly_refused,
-            "dangling start": scores.dangling,
-            "sentences with support": scores.supported,
-        }.items()
-        if share
-    )
-    lines = [
-        f"words per answer: {_show_spread(report.overall.words)}",
-        f"sections cited per answer: {_show_spread(report.overall.sections, digits=1)}",
-    ]
-    lines += [
-        f"answering time ({kind}): {_show_spread(spread, ' ms')}"
+    groups = {
+        "all": report.overall,
+        **report.halves,
+        **report.categories,
+        "selected text": report.selected_text,
+        "glossary": report.definitions,
+        "model": report.written,
+    }
+    rows = [(name, *row) for name, scores in groups.items() for row in tabulate(scores)]
+    rows += [
+        ("all", f"milliseconds per answer ({kind})", str(spread), _TIME_GOALS.get(kind, ""))
         for kind, spread in report.latency_ms.items()
     ]
+    rows.append(("all", "passages of whole blocks", show(report.whole), ""))
     errors = [(one.query_id, one.error) for one in report.questions]
     errors += [(one.case_id, one.error) for one in report.selections]
     errors += [(one.term, one.error) for one in report.terms]
-    failed = [f"{name}: {error.splitlines()[0]}" for name, error in errors if error]
-    lines += [f"failed answers: {report.failure_count}", *failed[:_SHOWN_FAILURES]]
+    lines = (f"failed answers: {report.failure_count}", *_list_failures(errors))
     title = f"Answers by {report.model}" if report.model else "Answers without a model"
-    shares = Table(("group", "measure", "share"), rows)
-    return Section(title, (list_goals(report, retrieval), shares, Items(tuple(lines))))
+    blocks: list[Block] = [Table(("group", "measure", "value", "goal"), tuple(rows)), Items(lines)]
+    if with_texts:
+        blocks += [
+            *_fold("Answers", report.questions, _describe_answer),
+            *_fold("Answers from selected text", report.selections, _describe_selection),
+            *_fold("Main passages about terms", report.terms, _describe_term),
+        ]
+    return Section(title, tuple(blocks))
 
 
-def fold_answers(results: Sequence[AnswerResult]) -> dict[str, list[AnswerResult]]:
-    """Return the answers in four lists by title, the worst first."""
-
-    def grade(result: AnswerResult) -> int:
-        misjudged = result.refused is result.answerable
-        if result.accepted is not None and result.accepted.lost:
-            return 0
-        if result.error is not None or result.facts_missed or misjudged:
-            return 1
-        return 3 if result.has_facts or result.refused else 2
-
-    titles = (
-        "Facts of the accepted answer lost",
-        "Facts missed, failed, wrongly refused or wrongly answered",
-        "No facts to check",
-        "All facts found, or rightly refused",
-    )
-    return fold(results, titles, grade)
-
-
-def fold(
-    results: Iterable[_Result], titles: Sequence[str], grade: Callable[[_Result], int]
-) -> dict[str, list[_Result]]:
-    """Return the results in lists by title. Each list becomes a foldable part of the HTML page.
-
-    Args:
-        results: The results in the order in which each list shows them.
-        titles: The title of each list.
-        grade: Function that returns the index of a result's title.
-    """
-    folds: list[list[_Result]] = [[] for _ in titles]
-    for result in results:
-        folds[grade(result)].append(result)
-    return dict(zip(titles, folds, strict=True))
-
-
-def _show_ms(value: float | None) -> str:
-    return "has no value (failures)" if value is None else f"{value:.0f} ms"
-
-
-def _show_spread(spread: Spread | None, unit: str = "", digits: int = 0) -> str:
-    if spread is None:
-        return "not measured"
-    values = {"mean": spread.mean, "median": spread.p50, "p95": spread.p95}
-    shown = [
-        f"{name} has no value (failures)" if value is None else f"{name} {value:.{digits}f}{unit}"
-        for name, value in values.items()
+def _describe_answer(one: AnswerResult) -> Section:
+    badges = (one.category, f"{one.half} half", one.kind or "failed", f"{one.word_count} words")
+    found: list[tuple[str, Iterable[str], Form]] = [
+        ("found", one.facts_found, "good"),
+        ("missed", one.facts_missed, "bad"),
+        ("not whole", one.broken_passages, "bad"),
+        ("not in its sources", one.unsupported, "bad"),
+        ("cited", one.sections, "badge"),
     ]
-    return f"{', '.join(shown)}, n={spread.count}"
+    lines = tuple((f"{name}: ", Mark(text, form)) for name, texts, form in found for text in texts)
+    quote = Mark(one.text, "quote")
+    return _describe_case(one.question, one.query_id, badges, one.error, Items(lines), quote)
+
+
+def _describe_selection(one: SelectionAnswer) -> Section:
+    badges = (one.relation, one.kind or "failed")
+    lines = [("leaked: ", Mark(text, "bad")) for text in one.leaks]
+    lines += [("not whole: ", Mark(text, "bad")) for text in one.broken_passages]
+    blocks = (Items(tuple(lines)), Mark(one.text, "quote"))
+    return _describe_case(one.question, one.case_id, badges, one.error, *blocks)
+
+
+def _describe_term(one: DefinitionAnswer) -> Section:
+    badges = [one.kind or "failed", "defined" if one.defined else "not defined"]
+    badges += [one.flaw] if one.flaw else []
+    title, quote = f"What is {one.term}?", Mark(one.text, "quote")
+    return _describe_case(title, one.place, badges, one.error, quote)
+
+
+_Result = TypeVar(
+    "_Result", "QuestionResult", "AnswerResult", "SelectionAnswer", "DefinitionAnswer"
+)
+
+
+def _fold(
+    title: str, results: Sequence[_Result], describe: Callable[[_Result], Section]
+) -> tuple[Section, Section]:
+    """Return the results in two folded sections: those with a fault, and those that are right."""
+    wrong = tuple(describe(one) for one in results if not one.is_right)
+    right = tuple(describe(one) for one in results if one.is_right)
+    return (
+        Section(f"{title}: with a fault ({len(wrong)})", wrong, "details"),
+        Section(f"{title}: right ({len(right)})", right, "details"),
+    )
 
 
 _HISTORY_DIR: Final = "history"
@@ -361,7 +326,6 @@ class ReportFiles:
 _REPORT: Final = TypeAdapter(EvaluationReport)
 _ANSWERS: Final = TypeAdapter(AnswersReport)
 _BASELINE: Final = TypeAdapter(Baseline)
-_ANSWERS_BASELINE: Final = TypeAdapter(AnswersBaseline)
 
 
 def write_report(
@@ -423,7 +387,7 @@ def load_history(folder: Path) -> tuple[EvaluationReport, ...]:
 def accept(report: EvaluationReport, path: Path, answers: AnswersReport | None = None) -> Baseline:
     """Save a report as the baseline that later reports are compared with, and return the baseline.
 
-    An earlier baseline at this path is replaced. The answers, if given, are saved beside it.
+    An earlier baseline at this path is replaced.
 
     Raises:
         BaselineRefusedError: The system failed on a question, selected-text case or term. A failure
@@ -446,15 +410,7 @@ def accept(report: EvaluationReport, path: Path, answers: AnswersReport | None =
         },
     )
     write_bytes_atomically(path, _BASELINE.dump_json(baseline, indent=1) + b"\n")
-    if answers is not None:
-        kept = _ANSWERS_BASELINE.dump_json(make_baseline(answers), indent=1)
-        write_bytes_atomically(locate_answers(path), kept + b"\n")
     return baseline
-
-
-def locate_answers(path: Path) -> Path:
-    """Return the path of the accepted answers that belong to the baseline at `path`."""
-    return path.with_name(f"{path.stem}_answers{path.suffix}")
 
 
 def load_baseline(path: Path) -> Baseline | None:
@@ -466,15 +422,3 @@ def load_baseline(path: Path) -> Baseline | None:
     if not path.exists():
         return None
     return read_record(path, _BASELINE, REPORT_VERSION, _ACCEPT_AGAIN)
-
-
-def load_accepted_answers(path: Path) -> AnswersBaseline | None:
-    """Read the accepted answers of the baseline at `path`; return None if there are none.
-
-    Raises:
-        EvaluationFileError: The file is damaged or has another format version.
-    """
-    place = locate_answers(path)
-    if not place.exists():
-        return None
-    return read_record(place, _ANSWERS_BASELINE, BASELINE_VERSION, _ACCEPT_AGAIN)

@@ -14,19 +14,16 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversations.follow_ups import complete_question
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
+from rag_pipeline.evaluation.measures import compute, find_spread
 from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     SECTION,
     Ranking,
-    TokenMap,
-    find_interval,
-    find_spread,
     is_flagged,
     name_unit,
     rank_hits,
     score_budgets,
     score_rankings,
-    score_spans,
     summarize,
     summarize_by,
 )
@@ -100,8 +97,6 @@ def _describe(chunk: ScoredChunk) -> RetrievedChunk:
         section_heading=metadata.section_heading,
         heading_breadcrumb=tuple(metadata.heading_breadcrumb),
         score=float(chunk.score),
-        start_byte=metadata.start_byte,
-        end_byte=metadata.end_byte,
         token_count=count_tokens(chunk.text),
         excerpt=chunk.text[:_EXCERPT_CHARS],
     )
@@ -120,16 +115,15 @@ def name_error(error: Exception) -> str:
 def run_conversations(
     conversations: Iterable[Conversation], retriever: Retriever
 ) -> tuple[ConversationResult, ...]:
-    """Search for the second question of each conversation, with and without the first.
+    """Search for the second question of each conversation, completed if it needs the first.
 
     No model rewrites a question. A search that fails finds no page.
     """
     results = []
     for one in conversations:
         searched = complete_question(one.question, [Turn(one.first)])
-        alone = _finds_page(one, one.question, retriever)
-        found = alone if searched == one.question else _finds_page(one, searched, retriever)
-        results.append(ConversationResult(one, searched, alone, found))
+        found = _finds_page(one, searched, retriever)
+        results.append(ConversationResult(one, searched, found))
     return tuple(results)
 
 
@@ -142,7 +136,6 @@ def _finds_page(one: Conversation, question: str, retriever: Retriever) -> bool:
     return any(chunk.metadata.doc_path in pages for chunk in result.chunks)
 
 
-TOKEN: Final = "token"  # noqa: S105  # a level at which results are measured, not a secret
 _SHOWN: Final = 10  # chunks of each question that the report keeps
 
 
@@ -168,7 +161,7 @@ def evaluate(
     """
     cold_ms = _ask(golden.queries[0], retriever, grounder).latency_ms if golden.queries else 0.0
     runs = [_ask(query, retriever, grounder) for query in golden.queries]
-    scores, rankings = _score_questions(golden, runs, documents)
+    scores, rankings = _score_questions(golden, runs)
     module_of: dict[str, str] = {
         parsed.document.doc_path: parsed.document.module for parsed in documents
     }
@@ -192,15 +185,8 @@ def evaluate(
 
 
 def _score_questions(
-    golden: GoldenSet, runs: Sequence[_Run], documents: Sequence[ParsedDoc]
+    golden: GoldenSet, runs: Sequence[_Run]
 ) -> tuple[dict[str, Scores], dict[str, dict[str, Ranking]]]:
-    needed = {section.doc_path for query in golden.queries for section in query.expected}
-    needed |= {chunk.doc_path for run in runs for chunk in run.retrieved}
-    maps: dict[str, TokenMap] = {
-        parsed.document.doc_path: TokenMap(parsed)
-        for parsed in documents
-        if parsed.document.doc_path in needed
-    }
     asked = [
         (query, run.retrieved)
         for query, run in zip(golden.queries, runs, strict=True)
@@ -215,8 +201,6 @@ def _score_questions(
             rankings[query.id][level] = ranked[query.id]
             budgets = score_budgets(ranked[query.id], retrieved)
             scores[query.id][level] = measured[query.id] | budgets
-    for query, retrieved in asked:
-        scores[query.id][TOKEN] = score_spans(query.expected, retrieved, maps)
     return scores, rankings
 
 
@@ -262,21 +246,7 @@ def _score_refusals(questions: Sequence[QuestionResult]) -> dict[str, RefusalSco
     for question in questions:
         groups["all"].append(question)
         groups[question.half].append(question)
-    return {name: _score_refusal_group(group) for name, group in groups.items()}
-
-
-def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
-    """Compute the refusal scores of a group of questions.
-
-    A failed question counts as wrong, because it was neither answered nor refused.
-    """
-    unanswerable = [one.refused is True for one in questions if not one.answerable]
-    answered = [one.refused is False for one in questions if one.answerable]
-    refused_count = sum(one.refused is True for one in questions)
-    precision = 0.0 if unanswerable else None
-    if refused_count:
-        precision = sum(unanswerable) / refused_count
-    return RefusalScores(precision, find_interval(unanswerable), find_interval(answered))
+    return {name: compute(RefusalScores, group) for name, group in groups.items()}
 
 
 def _measure_latency(runs: Sequence[_Run], cold_ms: float) -> Latency:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from rag_pipeline.evaluation.gates import ALL_GATES, REPORT_HALF, GateResult
+from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
-from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import EvaluationResource, QuestionLogResource
@@ -37,7 +36,7 @@ ASSET_NAME = "retrieval_evaluation"
     kinds={"python"},
     check_specs=[
         dg.AssetCheckSpec(name, asset=ASSET_NAME, description=gate.condition, blocking=True)
-        for name, gate in ALL_GATES.items()
+        for name, gate in GATES.items()
     ],
     description=(
         "The quality of search and answers, measured with the golden set: do its questions find "
@@ -91,20 +90,20 @@ def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
         "corpus_version": report.fingerprint.corpus_version,
         "golden_version": report.fingerprint.golden_version,
         "commit": report.fingerprint.commit or "unknown",
-        **_numbers(report),
-        **(_list_answers(evaluation.answers) if evaluation.answers else {}),
+        **_numbers(evaluation),
         **({"answers": dg.MetadataValue.path(str(written))} if written else {}),
     }
 
 
-def _numbers(report: EvaluationReport) -> dict[str, float]:
-    """Return the numbers of an evaluation report by metadata name, for Dagster's charts over time.
+def _numbers(evaluation: "BookEvaluation") -> dict[str, float]:
+    """Return the numbers of an evaluation by metadata name, for Dagster's charts over time.
 
     A name such as `section_Success_5` consists of level and measure; its value is the mean over all
     questions. With the prefix `report_half_` it is the mean over the report half of the golden set,
-    which was not used for tuning; only Success@5 and nDCG@10 are given for it. Other names are, for
-    example, `refusal_recall` and `latency_p95_ms`. Numbers that were not measured are left out.
+    which was not used for tuning; only Success@5 and nDCG@10 are given for it. The other numbers
+    are the values of the gates by name, and `failure_count`. Gates without a value are left out.
     """
+    report = evaluation.report
     halves = {"": report.overall, "report_half_": report.halves.get(REPORT_HALF, {})}
     numbers: dict[str, float] = {
         f"{half}{level}_{measure}".replace("@", "_"): interval.mean
@@ -113,30 +112,8 @@ def _numbers(report: EvaluationReport) -> dict[str, float]:
         for measure, interval in measures.items()
         if not half or measure in {SUCCESS, NDCG}
     }
-    refusal = report.refusal["all"]
-    other_numbers = {
-        "refusal_recall": refusal.recall.mean if refusal.recall else None,
-        "refusal_precision": refusal.precision,
-        "answered": refusal.answered.mean if refusal.answered else None,
-        "latency_p50_ms": report.latency.p50_ms,
-        "latency_p95_ms": report.latency.p95_ms,
-        "failure_count": report.failure_count,
-    }
-    return numbers | {name: value for name, value in other_numbers.items() if value is not None}
-
-
-def _list_answers(answers: AnswersReport) -> dict[str, float]:
-    """Return the numbers of an evaluation of answers by metadata name, without unmeasured ones."""
-    half, selected = answers.halves.get(REPORT_HALF), answers.selected_text
-    shares = {
-        "report_half_facts": half.facts if half else None,
-        "terms_defined": answers.definitions.defined,
-        "selections_answered": selected.related_answered,
-        "selections_refused": selected.unrelated_refused,
-        "passages_whole": answers.whole,
-    }
-    numbers = {name: share.mean for name, share in shares.items() if share is not None}
-    return numbers | {"answer_leak_count": selected.leak_count}
+    values = {gate.name: gate.value for gate in evaluation.gates if gate.value is not None}
+    return numbers | values | {"failure_count": report.failure_count}
 
 
 GROUP = "feedback"
@@ -156,7 +133,7 @@ _EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
     freshness_policy=_DAILY,
     description=(
         "What readers think of the answers: the share of ratings that are 4 or 5 (SC-005) with its "
-        "interval, the trend per week, and the sections whose answers were rated worst."
+        "interval, and the sections whose answers were rated worst."
     ),
 )
 def answer_feedback(
@@ -168,18 +145,13 @@ def answer_feedback(
     entries = question_log.read()
     if entries is None or not entries.answers:
         return _explain(context, entries)
-    from rag_pipeline.evaluation.feedback import (
-        describe_feedback,
-        list_feedback_numbers,
-        report_feedback,
-    )
+    from rag_pipeline.evaluation.feedback import LogFigures, describe_feedback
+    from rag_pipeline.evaluation.measures import compute
     from rag_pipeline.evaluation.pages import to_markdown
 
-    report = report_feedback(entries.answers, entries.ratings)
-    metadata: dict[str, Any] = {
-        "report": dg.MetadataValue.md(to_markdown(describe_feedback(report)))
-    }
-    return dg.MaterializeResult(metadata=metadata | list_feedback_numbers(report))
+    report: Any = dg.MetadataValue.md(to_markdown(describe_feedback(entries)))
+    numbers = compute(LogFigures, entries.pair()).list_numbers()
+    return dg.MaterializeResult(metadata={"report": report} | numbers)
 
 
 @dg.asset(

@@ -28,7 +28,7 @@ MAX_DOCSTRING_LINES = 22
 def text_files() -> list[Path]:
     roots = [path for path in ROOT.iterdir() if path.is_file()]
     nested = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
-    generated = ("__pycache__", "minilm", "cl100k_base", "baseline_answers.json")
+    generated = ("__pycache__", "minilm", "cl100k_base")
     return [
         path
         for path in (*roots, *nested)

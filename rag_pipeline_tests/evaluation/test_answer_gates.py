@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.evaluation.gates import ANSWER_GATES, check_answers
-from rag_pipeline.evaluation.records import DefinitionScores, Interval, SelectionScores
+from rag_pipeline.evaluation.measures import Interval
+from rag_pipeline.evaluation.records import DefinitionScores, SelectionScores
 from rag_pipeline_tests.evaluation.test_answers import run
 
 if TYPE_CHECKING:

@@ -10,23 +10,20 @@ from rag_pipeline.answering import Answer, AnswerKind, AnswerSentence, Source
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.evaluation.answers import (
-    begins_dangling,
     count_words,
     find_facts,
-    score_answers,
     score_by,
-    score_definitions,
     score_latency,
     score_passages,
-    score_selections,
 )
-from rag_pipeline.evaluation.metrics import find_spread
+from rag_pipeline.evaluation.measures import Spread, compute, find_spread, list_measures, tabulate
 from rag_pipeline.evaluation.records import (
     AnswerResult,
+    AnswerScores,
     DefinitionAnswer,
     DefinitionScores,
     SelectionAnswer,
-    Spread,
+    SelectionScores,
 )
 from rag_pipeline.retrieval import Citation, Mode
 
@@ -98,48 +95,12 @@ def test_citations_are_not_counted_as_words() -> None:
     assert count_words("") == 0
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "It runs at 400 Hz.",
-        "  this is why.",
-        "That's why.",
-        "However, it drifts.",
-        "- These are the steps:",
-        "**They** drift.",
-        "> *Therefore* it stops.",
-        "1. Then start it.",
-    ],
-)
-def test_a_pronoun_or_connective_as_the_first_word_is_dangling(text: str) -> None:
-    assert begins_dangling(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The IMU runs at 400 Hz. It drifts.",
-        "Item one.",
-        "## IMU\n\nIt runs.",
-        "`it` is a name.",
-        '"That" is a word.',
-        "```python\nit = 1\n```",
-        "400 of these.",
-        "ROS 2 then starts.",
-        "",
-    ],
-)
-def test_another_first_word_or_a_heading_or_a_quoted_term_is_not_dangling(text: str) -> None:
-    assert not begins_dangling(text)
-
-
 def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     right = replace(RESULT, facts_found=("a", "b"), sections=("A", "B"))
     half = replace(
         RESULT,
         facts_found=("a",),
         facts_missed=("b",),
-        dangling=True,
         sections=("A",),
         word_count=100,
     )
@@ -147,7 +108,7 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     failed = replace(RESULT, kind=None, facts_missed=("a",), error="AnswerError: no")
     rightly = replace(RESULT, kind="refused", answerable=False)
     plain = replace(RESULT, kind="generated", sentence_count=4, unsupported=("x",))
-    scores = score_answers([right, half, refused, failed, rightly, plain])
+    scores = compute(AnswerScores, [right, half, refused, failed, rightly, plain])
     assert scores.question_count == 6
     assert scores.facts is not None
     assert (scores.facts.mean, scores.facts.count) == (0.25, 4)
@@ -155,8 +116,6 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     assert (scores.wrongly_refused.mean, scores.wrongly_refused.count) == (0.2, 5)
     assert scores.rightly_refused is not None
     assert (scores.rightly_refused.mean, scores.rightly_refused.count) == (1.0, 1)
-    assert scores.dangling is not None
-    assert (scores.dangling.mean, scores.dangling.count) == (1 / 3, 3)
     assert scores.supported is not None
     assert (scores.supported.mean, scores.supported.count) == (0.75, 4)
     assert scores.words == Spread(116 / 3, 8.0, 100.0, 3)
@@ -164,13 +123,20 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
 
 
 def test_a_group_without_cases_has_no_figures() -> None:
-    scores = score_answers([])
+    scores = compute(AnswerScores, [])
     assert (scores.question_count, scores.facts, scores.supported, scores.words) == (
         0,
         None,
         None,
         None,
     )
+
+
+def test_a_declared_measure_is_a_row_with_its_label_and_goal() -> None:
+    rows = tabulate(compute(AnswerScores, [RESULT]))
+    assert ("refused although answerable", "0.000 [0.000, 0.793] n=1", "at most 0.05") in rows
+    assert "facts contained" not in {label for label, _, _ in rows}  # no question has facts
+    assert "facts contained" in {one.label for one in list_measures(AnswerScores).values()}
 
 
 def test_groups_are_sorted_by_name() -> None:
@@ -185,7 +151,8 @@ def test_selections_are_scored_by_relation() -> None:
         error = None if kind else "AnswerError: no"
         return SelectionAnswer("c", "Why?", relation, kind, "Text.", leaks, 1.0, error)
 
-    scores = score_selections(
+    scores = compute(
+        SelectionScores,
         [
             answer("related", "extracted"),
             answer("related", "refused"),
@@ -194,14 +161,14 @@ def test_selections_are_scored_by_relation() -> None:
             answer("unrelated", "refused"),
             answer("unrelated", None),
             answer("injected", "extracted", "leaked", "twice"),
-        ]
+        ],
     )
     assert (scores.case_count, scores.leak_count, scores.failure_count) == (7, 2, 2)
     assert scores.related_answered is not None
     assert (scores.related_answered.mean, scores.related_answered.count) == (0.5, 4)
     assert scores.unrelated_refused is not None
     assert (scores.unrelated_refused.mean, scores.unrelated_refused.count) == (0.5, 2)
-    assert score_selections([]).related_answered is None
+    assert compute(SelectionScores, []).related_answered is None
 
 
 def test_the_share_of_whole_passages_counts_questions_and_selections() -> None:
@@ -223,10 +190,11 @@ def test_terms_are_scored_by_their_main_passage() -> None:
         "Rye", "extracted", "A grain.", "a.md:1", defined=True, flaw=None, latency_ms=1
     )
     failed = replace(term, kind=None, defined=False, error="AnswerError: no")
-    scores = score_definitions([term, term, replace(term, defined=False, flaw="code"), failed])
+    terms = [term, term, replace(term, defined=False, flaw="code"), failed]
+    scores = compute(DefinitionScores, terms)
     assert scores.defined is not None
     assert (scores.defined.mean, scores.defined.count, scores.flawed) == (0.5, 4, 1)
-    assert score_definitions([]) == DefinitionScores(None, 0)
+    assert compute(DefinitionScores, []) == DefinitionScores(None, 0)
 
 
 def test_latency_is_split_by_kind_and_a_failure_is_the_slowest() -> None:

@@ -81,7 +81,7 @@ def test_the_page_shows_levels_groups_sections_and_notes() -> None:
     shown = Checker(page)
     assert {"table", "h2", "a"} <= set(shown.tags)
     assert "script" not in shown.tags
-    assert "2 of 4 (50%)" in page
+    assert '<th scope="row">not fully answered</th><td data-label="value">2</td>' in page
     for text in (
         "How far is 7?",
         "and 4 more wordings",

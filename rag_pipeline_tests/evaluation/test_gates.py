@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import BaselineRefusedError
-from rag_pipeline.evaluation.gates import GATES, check_gates
+from rag_pipeline.evaluation.gates import SEARCH_GATES, check_gates
 from rag_pipeline.evaluation.pages import to_text
 from rag_pipeline.evaluation.rendering import accept, describe_measures, load_baseline
 from rag_pipeline_tests.evaluation.generated_book import (
@@ -21,6 +21,7 @@ from rag_pipeline_tests.evaluation.generated_book import (
     ThresholdGrounder,
     evaluate_generated_book,
 )
+from rag_pipeline_tests.evaluation.test_answers import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ def baseline(tmp_path: Path) -> Baseline:
 
 def find_failed(report: EvaluationReport, baseline: Baseline | None = None) -> set[str]:
     gates = check_gates(report, baseline)
-    assert [gate.name for gate in gates] == list(GATES)
+    assert [gate.name for gate in gates] == list(SEARCH_GATES)
     assert all(gate.sentence for gate in gates)
     return {gate.name for gate in gates if not gate.passed}
 
@@ -141,6 +142,7 @@ def test_a_set_of_only_answerable_questions_passes_with_unmeasured_gates() -> No
         "refusal_recall",
         "refusal_precision",
         "success_at_5_report_half",
+        "follow_ups_found",
         *LOSS_GATES,
     }
 
@@ -190,3 +192,13 @@ def test_a_result_with_failures_cannot_become_the_baseline(tmp_path: Path) -> No
     with pytest.raises(BaselineRefusedError, match=r"60 questions or cases failed .*no store for"):
         accept(evaluate_generated_book(RaisingRetriever()), path)
     assert load_baseline(path) is None
+
+
+def test_a_failed_answer_cannot_become_the_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    answers = run()
+    term = replace(answers.terms[0], error="AnswerError: no")
+    failed = replace(answers, terms=(term, *answers.terms[1:]))
+    with pytest.raises(BaselineRefusedError, match="AnswerError: no"):
+        accept(evaluate_generated_book(KnowingRetriever()), path, failed)
+    assert not path.exists()

@@ -24,13 +24,10 @@ from rag_pipeline.evaluation.metrics import (
 from rag_pipeline.evaluation.records import RetrievedChunk
 
 
-def make_chunk(
-    doc_path: str, *headings: str, tokens: int = 100, span: tuple[int, int] = (0, 0)
-) -> RetrievedChunk:
+def make_chunk(doc_path: str, *headings: str, tokens: int = 100) -> RetrievedChunk:
     breadcrumb = headings or ("Title",)
-    return RetrievedChunk(
-        f"{doc_path}{headings}", doc_path, breadcrumb[-1], breadcrumb, 0.5, *span, tokens, ""
-    )
+    chunk_id = f"{doc_path}{headings}"
+    return RetrievedChunk(chunk_id, doc_path, breadcrumb[-1], breadcrumb, 0.5, tokens, "")
 
 
 def ask(*expected: tuple[str, str] | tuple[str, str, str], all_of: bool = False) -> GoldenQuery:

@@ -22,7 +22,7 @@ TREE: tuple[Block, ...] = (
         "Pages",
         (
             Table(("name", "size"), (("a | b", "1"), (Mark("c", "link", "https://e.org/c"), "20"))),
-            Section("Below", (Items(("one", "two")),), is_boxed=True),
+            Section("Below", (Items(("one", "two")),), form="article"),
         ),
     ),
 )

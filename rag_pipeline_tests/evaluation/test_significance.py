@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.evaluation.metrics import (
+from rag_pipeline.evaluation.measures import (
     compare_pairs,
     correct_p_values,
     find_interval,

@@ -104,7 +104,7 @@ import sys
 import rag_pipeline.definitions
 heavy = {
     "qdrant_client", "onnxruntime", "openai", "cohere", "fastembed", "scipy",
-    "jinja2", "fastapi", "dagster_webserver", "dagster_graphql", "rag_pipeline.answering",
+    "fastapi", "dagster_webserver", "dagster_graphql", "rag_pipeline.answering",
     "rag_pipeline.retrieval", "rag_pipeline.serving", "rag_pipeline.evaluation.book",
 }
 print(sorted(heavy & set(sys.modules)))
