@@ -16,8 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from rag_pipeline.adapters.chat_context import ask_context
-from rag_pipeline.adapters.chat_events import EventReader, read_lines
+from rag_pipeline.adapters.chat_replies import EventReader, ask_context, read_lines
 from rag_pipeline.adapters.http import (
     UNREADABLE,
     RequestLine,

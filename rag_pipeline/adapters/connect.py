@@ -166,9 +166,8 @@ def connect_catalog(
         url = read_url("QDRANT_URL", settings.qdrant_url)
         secret = settings.qdrant_api_key.get_secret_value().strip()
         key = read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
-        from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+        from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog, read_layout
         from rag_pipeline.adapters.stores.qdrant_connection import connect_server
-        from rag_pipeline.adapters.stores.qdrant_layout import read_layout
 
         connection = connect_server(url, api_key=key, timeout_s=settings.qdrant_timeout_s)
         layout = read_layout(settings)

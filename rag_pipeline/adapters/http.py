@@ -422,7 +422,6 @@ def call_with_retries(
     *,
     longest_wait_s: float,
     sleep: Callable[[float], None],
-    longest_s: float = math.inf,
     on_retry: Callable[[BaseException, float], None] = lambda _error, _wait_s: None,
 ) -> tuple[_Result, int]:
     """Call an action until it succeeds, fails permanently, or has failed three times.
@@ -436,8 +435,6 @@ def call_with_retries(
         action: Function that makes the call once and raises errors of this package.
         longest_wait_s: Upper limit in seconds for a single wait, including a requested one.
         sleep: Function that waits the given number of seconds, such as `time.sleep`.
-        longest_s: Upper limit in seconds for all attempts and waits together. If the next wait
-            would exceed it, the last error is raised at once.
         on_retry: Function that is called before each wait with the error and the wait in seconds.
 
     Returns:
@@ -449,7 +446,7 @@ def call_with_retries(
         if error is not None:
             on_retry(error, state.upcoming_sleep)
 
-    retrying = Retrying(sleep=sleep, before_sleep=tell, **_plan_retries(longest_wait_s, longest_s))
+    retrying = Retrying(sleep=sleep, before_sleep=tell, **_plan_retries(longest_wait_s))
     result = retrying(action)
     return result, int(retrying.statistics["attempt_number"]) - 1
 
@@ -459,9 +456,13 @@ async def acall_with_retries(
     *,
     longest_wait_s: float,
     sleep: Callable[[float], Awaitable[None]],
-    longest_s: float = math.inf,
+    longest_s: float,
 ) -> _Result:
-    """Await an action by the rules of `call_with_retries`; return its result."""
+    """Await an action by the rules of `call_with_retries`; return its result.
+
+    If the next wait would exceed `longest_s` seconds for all attempts and waits together, the last
+    error is raised at once.
+    """
     retrying = AsyncRetrying(sleep=sleep, **_plan_retries(longest_wait_s, longest_s))
 
     async def call() -> _Result:
@@ -471,7 +472,7 @@ async def acall_with_retries(
     return result
 
 
-def _plan_retries(longest_wait_s: float, longest_s: float) -> dict[str, Any]:
+def _plan_retries(longest_wait_s: float, longest_s: float = math.inf) -> dict[str, Any]:
     def wait_s(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         requested_s = getattr(error, "retry_after_s", None)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from rag_pipeline.adapters.http import call_with_retries, name_host, quote_vendor, read_retry_after
+from rag_pipeline.adapters.http import (
+    acall_with_retries,
+    call_with_retries,
+    name_host,
+    quote_vendor,
+    read_retry_after,
+)
 from rag_pipeline.core.errors import StoreError, StoreUnavailableError
 
 
@@ -50,10 +57,18 @@ def test_waits_grow_up_to_their_limit() -> None:
 
 
 def test_the_last_error_is_raised_if_the_next_wait_would_end_too_late() -> None:
+    calls: list[int] = []
     waits: list[float] = []
-    calls, action = fail_with(*[StoreUnavailableError("later")] * 3)
+
+    async def fail() -> None:
+        calls.append(1)
+        raise StoreUnavailableError("later")
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+
     with pytest.raises(StoreUnavailableError, match="later"):
-        call_with_retries(action, longest_wait_s=9, longest_s=0.9, sleep=waits.append)  # type: ignore[arg-type]  # a callable
+        asyncio.run(acall_with_retries(fail, longest_wait_s=9, longest_s=0.9, sleep=wait))
     assert (len(calls), len(waits)) == (2, 1)
 
 

@@ -25,7 +25,7 @@ WRITERS = {
     "rag_pipeline/core/site/files.py": "the one place that writes for a site",
     "rag_pipeline/adapters/database/sqlite.py": "the database in DATA_DIR",
     "rag_pipeline/adapters/local_files.py": "files and locks in DATA_DIR",
-    "rag_pipeline/adapters/stores/edge_opening.py": "copies of the store in DATA_DIR",
+    "rag_pipeline/adapters/stores/edge_catalog.py": "copies of the store in DATA_DIR",
     "rag_pipeline/cli/initializing.py": "remembered answers in the folder of the user's settings",
     "rag_pipeline/cli/evaluating.py": "tries if a folder can be written; the file has no name",
     "rag_pipeline/cli/output.py": "/dev/null",

@@ -99,7 +99,7 @@ def build_as_another_release(
     fields = json.loads(write_space(SPACE)) | differing
     del fields["window_words"]
     text = json.dumps(fields)
-    for name in ("edge_catalog", "qdrant_layout"):
+    for name in ("edge_catalog", "qdrant_catalog"):
         monkeypatch.setattr(f"rag_pipeline.adapters.stores.{name}.write_space", lambda _: text)
     store = catalog.create(read_space(text))
     store.close()

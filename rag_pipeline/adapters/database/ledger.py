@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
-from rag_pipeline.adapters.database.connecting import clean_text
-from rag_pipeline.adapters.database.sqlite import BUSY_TIMEOUT_S, FileLocks, SqliteDatabase
+from rag_pipeline.adapters.database.sqlite import (
+    BUSY_TIMEOUT_S,
+    FileLocks,
+    SqliteDatabase,
+    clean_text,
+)
 from rag_pipeline.core.errors import (
     ConfigurationError,
     LedgerConflictError,
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.adapters.database.connecting import Connection, Database
+    from rag_pipeline.adapters.database.sqlite import Connection, Database
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.protocols import Announce, RunLock
     from rag_pipeline.core.settings import Settings
@@ -351,10 +355,6 @@ class BookState:
     def drop_ledger(self, collection_id: str) -> None:
         """Delete the ledger of a build."""
         self.open_ledger(collection_id).drop()
-
-    def read_site(self, collection_id: str) -> RecordedSite | None:
-        """Return the site for which the links of a build were made; None if it is not known."""
-        return self.open_ledger(collection_id).read_site()
 
     @contextmanager
     def announce(self) -> Iterator[Announce]:

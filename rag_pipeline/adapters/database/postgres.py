@@ -7,17 +7,15 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import create_engine, event, pool, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from rag_pipeline.adapters.database.connecting import (
+from rag_pipeline.adapters.database.sqlite import (
     SCHEMA_VERSION,
     VERSION_TABLE,
     Connection,
@@ -36,16 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Engine
-
-    from rag_pipeline.adapters.database.connecting import Values
+    from rag_pipeline.adapters.database.sqlite import Values
 
 
-_IN_PROCESS: Final = Lock()  # alembic keeps its context in global variables
+_IN_PROCESS: Final = threading.Lock()  # alembic keeps its context in global variables
 _ADVISORY_LOCK: Final = 7_206_511_020  # any number that other programs do not use
 
 
-def migrate(engine: Engine, place: str) -> None:
+def migrate(engine: sa.Engine, place: str) -> None:
     """Bring the tables to the newest version, in one transaction.
 
     A lock in the database lets several processes call this at the same time.
@@ -64,7 +60,7 @@ def migrate(engine: Engine, place: str) -> None:
     config.set_main_option("path_separator", "os")
     with _IN_PROCESS, engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"))
+            connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"))
         table = {"version_table": VERSION_TABLE}
         stored = MigrationContext.configure(connection, opts=table).get_current_revision()
         if stored is not None and stored > SCHEMA_VERSION:
@@ -76,9 +72,9 @@ def migrate(engine: Engine, place: str) -> None:
 
 def migrate_sqlite(connection: sqlite3.Connection, place: str) -> None:
     """Bring the tables of a SQLite file to the newest version; see `migrate`."""
-    engine = create_engine("sqlite://", creator=lambda: connection, poolclass=pool.StaticPool)
+    engine = sa.create_engine("sqlite://", creator=lambda: connection, poolclass=sa.StaticPool)
 
-    @event.listens_for(engine, "begin")
+    @sa.event.listens_for(engine, "begin")
     def begin(started: sa.Connection) -> None:  # the driver itself begins no transaction
         started.exec_driver_sql("BEGIN IMMEDIATE")
 

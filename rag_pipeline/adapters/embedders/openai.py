@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from rag_pipeline.adapters.chat_context import find_context
 from rag_pipeline.adapters.chat_model import (
     DEFAULT_BASE_URL,
     TRANSIENT_STATUSES,
     read_reason,
     translate_error,
 )
+from rag_pipeline.adapters.chat_replies import find_context
 from rag_pipeline.adapters.embedders.service import (
     BatchAnswer,
     Provider,

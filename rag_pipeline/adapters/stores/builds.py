@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from functools import wraps
 from threading import RLock
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
-from rag_pipeline.core.errors import StoreDamagedError
+from rag_pipeline.core.errors import SpaceMismatchError, StoreDamagedError
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
@@ -29,17 +30,47 @@ TakeLock: TypeAlias = "Callable[[], AbstractContextManager[None]]"
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-_Self = TypeVar("_Self", bound="LockedCatalog")
+_Self = TypeVar("_Self", bound="BuildCatalog")
 
 
-class LockedCatalog:
-    """The lock of a catalog, which its thread may take again while it holds it.
+Forget: TypeAlias = "Callable[[str], None]"
+"""Function that deletes the data kept outside the store for a build, given the build's id.
+
+It is called just before the build is deleted. If the process is killed in between, the build
+still exists and is found by the next cleanup.
+"""
+
+
+def alone(
+    method: Callable[Concatenate[_Self, _Parameters], _Result],
+) -> Callable[Concatenate[_Self, _Parameters], _Result]:
+    """Run a method of a catalog while it holds the lock of its collection."""
+
+    @wraps(method)
+    def run(
+        catalog: _Self, /, *arguments: _Parameters.args, **named: _Parameters.kwargs
+    ) -> _Result:
+        with catalog.hold():
+            return method(catalog, *arguments, **named)
+
+    return run
+
+
+class BuildCatalog(ABC):
+    """Base class of the catalogs of builds, with their lock.
+
+    The thread that holds the lock may take it again.
 
     Args:
+        collection: Name of the collection, for messages and build ids.
+        forget: Function that takes the id of a build and deletes the data kept for it outside the
+            store. It is called just before a build is deleted.
         take: Function that returns the lock between processes.
     """
 
-    def __init__(self, take: TakeLock) -> None:
+    def __init__(self, collection: str, forget: Forget, take: TakeLock) -> None:
+        self._collection = collection
+        self._forget = forget
         self._take = take
         self._of_threads = RLock()
         self._depth = 0
@@ -58,28 +89,30 @@ class LockedCatalog:
             finally:
                 self._depth -= 1
 
+    @alone
+    def discard(self, collection_id: str) -> None:
+        """Delete a build of this collection, unless it is the current build."""
+        if is_build_id(collection_id, self._collection) and collection_id != self.current_id():
+            self._delete(collection_id)
 
-def alone(
-    method: Callable[Concatenate[_Self, _Parameters], _Result],
-) -> Callable[Concatenate[_Self, _Parameters], _Result]:
-    """Run a method of a catalog while it holds the lock of its collection."""
+    def _check_space(self, stored: EmbeddingSpace, wanted: EmbeddingSpace | None) -> None:
+        """Check that a build has the wanted embedding space; None accepts any.
 
-    @wraps(method)
-    def run(
-        catalog: _Self, /, *arguments: _Parameters.args, **named: _Parameters.kwargs
-    ) -> _Result:
-        with catalog.hold():
-            return method(catalog, *arguments, **named)
+        Raises:
+            SpaceMismatchError: The build has another embedding space.
+        """
+        if wanted is not None and stored != wanted:
+            remedy = stored.name_remedy(wanted)
+            raise SpaceMismatchError(self._collection, str(stored), str(wanted), remedy)
 
-    return run
+    @abstractmethod
+    def current_id(self) -> str | None:
+        """Return the id of the current build, or None if there is none, without opening it."""
 
+    @abstractmethod
+    def _delete(self, collection_id: str) -> None:
+        """Delete a build, after `forget` was called with its id."""
 
-Forget: TypeAlias = "Callable[[str], None]"
-"""Function that deletes the data kept outside the store for a build, given the build's id.
-
-It is called just before the build is deleted. If the process is killed in between, the build
-still exists and is found by the next cleanup.
-"""
 
 _CELL: Final = "-sweep-"
 _STAMP: Final = "%Y%m%dT%H%M%S"

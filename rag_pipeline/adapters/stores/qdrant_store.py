@@ -19,7 +19,6 @@ from rag_pipeline.adapters.stores.engine_store import (
     split_by_size,
     to_named_vectors,
 )
-from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
 from rag_pipeline.core.errors import RequestTooLargeError
 from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, PointFilter
@@ -45,6 +44,14 @@ _PAGE_WITH_VECTORS: Final = 100
 # Vectors have unit length. Dense vectors are stored with 32 bits, which are about 8 decimals here.
 # Windows are stored with 16 bits, whose rounding is several times that of 5 decimals.
 _DECIMALS: Final = {Channel.DENSE: 8, Channel.WINDOWS: 5}
+
+SEARCH_PARAMS: Final = {
+    # The quantized vectors choose the candidates, and the vectors themselves give the scores.
+    Channel.DENSE: {"quantization": {"rescore": True}},
+    # All candidates are known, and reading their windows from the disk is what takes long.
+    Channel.WINDOWS: {"quantization": {"rescore": False}},
+}
+"""How searches use quantized vectors. A collection without them ignores it."""
 
 
 class QdrantStore(EngineStore):

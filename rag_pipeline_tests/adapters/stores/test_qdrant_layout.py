@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.stores.qdrant_catalog import Layout, QdrantCatalog, read_layout
 from rag_pipeline.adapters.stores.qdrant_connection import connect_server
-from rag_pipeline.adapters.stores.qdrant_layout import Layout, read_layout
 from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
 from rag_pipeline.core.errors import StoreUnavailableError
 from rag_pipeline.core.protocols import Channel, ChannelQuery

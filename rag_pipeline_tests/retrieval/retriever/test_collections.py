@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _HOLD_BUILD = """
 import sys
 from pathlib import Path
-from rag_pipeline.adapters.stores.edge_opening import open_build
+from rag_pipeline.adapters.stores.edge_catalog import open_build
 build = open_build(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_pipeline.adapters import chat_model
-from rag_pipeline.adapters.chat_context import find_context
+from rag_pipeline.adapters.chat_replies import find_context
 from rag_pipeline_tests.adapters.test_chat_model import make_model
 from rag_pipeline_tests.loopback import HANG, NESTED, RESET, Reply, serve
 
@@ -85,7 +85,7 @@ def test_the_size_that_a_server_tells_limits_the_prompt(server: str) -> None:
 def test_no_failure_of_the_server_is_an_error(
     reply: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.adapters.chat_context.ASKING_S", 0.3)
+    monkeypatch.setattr("rag_pipeline.adapters.chat_replies.ASKING_S", 0.3)
     with serve([Reply()], {"/props": reply, "/v1/models": reply}) as running:
         model = make_model(running, 5.0)
         asyncio.run(model.prepare())
