@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.adapters.database.ledger import open_book_state
-from rag_pipeline.adapters.database.sqlite import (
-    SqliteDatabase,
+from rag_pipeline.adapters.database.connecting import (
     clean_text,
     describe_cause,
 )
+from rag_pipeline.adapters.database.ledger import open_book_state
+from rag_pipeline.adapters.database.sqlite import SqliteDatabase
 from rag_pipeline.adapters.local_files import is_damage
 from rag_pipeline.core.errors import QuestionLogError, StoreError, require_packages
 from rag_pipeline.core.models import Closing
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
-    from rag_pipeline.adapters.database.sqlite import Connection, Database
+    from rag_pipeline.adapters.database.connecting import Connection, Database
     from rag_pipeline.core.protocols import QuestionLog
     from rag_pipeline.core.settings import Settings
 
