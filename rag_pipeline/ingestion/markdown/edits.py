@@ -16,10 +16,10 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 
 from rag_pipeline.core.site.addresses import encode_target
-from rag_pipeline.ingestion.markdown.tags import find_link_tag, find_literal
+from rag_pipeline.ingestion.markdown.tags import Piece, find_link_tag, find_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.text.sentences import Hold, Run
     from rag_pipeline.ingestion.markdown.scope import Scope
@@ -95,20 +95,21 @@ class BlockEdits:
         self._edits.append((start, end, replacement))
         self._holds.append((start, end))
 
-    def keep_only(self, kept: Sequence[tuple[int, int]], start: int, end: int) -> None:
-        """Record edits that remove everything from `start` to `end` except some ranges.
+    def show(self, pieces: Iterable[Piece], start: int, usual: str) -> int:
+        """Record edits that keep the given texts, and return the offset after the last one.
 
         Args:
-            kept: Start and end offset of each range to keep, in order. Line ends separate the
-                ranges in the cleaned text. If `kept` is empty, everything is removed.
-            start: Offset of the first character.
-            end: Offset after the last character.
+            pieces: The texts, in order.
+            start: Offset of the first character. It is removed up to the first text.
+            usual: Text that separates the texts.
         """
         at = start
-        for kept_start, kept_end in kept:
-            self.replace(at, kept_start, "\n" if at > start else "")
-            at = kept_end
-        self.replace(at, end, "")
+        for piece in pieces:
+            self.replace(at, piece.start, piece.separate(usual) if at > start else piece.prefix)
+            if piece.text is not None:
+                self.replace(piece.start, piece.end, piece.text)
+            at = piece.end
+        return at
 
     def apply(self, start: int, end: int) -> tuple[str, tuple[Run, ...], tuple[Hold, ...]]:
         """Apply the recorded edits to the block between the source offsets `start` and `end`.
@@ -229,12 +230,7 @@ class BlockEdits:
         cells = _CELLS.match(self.source, start, end)
         if cells is not None and cells.end() > start:
             return self._separate_cells(cells)
-        at = start
-        for piece in self.scope.read_tag(self.scanner, start, close):
-            self.replace(at, piece.start, piece.separate(" ") if at > start else piece.prefix)
-            if piece.text is not None:
-                self.replace(piece.start, piece.end, piece.text)
-            at = piece.end
+        at = self.show(self.scope.read_tag(self.scanner, start, close), start, " ")
         has_text = at > start and not self.source[close : close + 1].isspace()
         self.replace(at, close, " " if has_text or self._separates_text(start, close) else "")
         return close
@@ -267,12 +263,9 @@ class BlockEdits:
         close = self.scanner.find_brace_end(start, end) if is_expression else None
         if close is None:
             return after
-        for text_start, text_end in find_literal(self.source, start, close):
-            self.replace(start, text_start, "")
-            self.replace(text_end, close, "")
-            return close
-        value = self.scope.resolve(self.source[start + 1 : close - 1])
-        if value:
+        if literal := find_literal(self.source, start, close):
+            self.replace(self.show([Piece(*literal)], start, ""), close, "")
+        elif value := self.scope.resolve(self.source[start + 1 : close - 1]):
             self.replace(start, close, value)
         else:
             self._remove(start, close)

@@ -18,12 +18,15 @@ from rag_pipeline.ingestion.markdown.openapi import (
     read_props,
     write_component,
 )
-from rag_pipeline.ingestion.markdown.props import Piece, PropTexts, is_component, read_strings
 from rag_pipeline.ingestion.markdown.tags import (
+    Piece,
+    PropTexts,
     find_tag_texts,
     is_comment_expression,
+    is_component,
     read_attributes,
     read_literal,
+    read_strings,
 )
 
 if TYPE_CHECKING:
@@ -263,8 +266,7 @@ class Scope:
             self.unread_tags.append(name)
 
     def _read_component(self, scanner: Scanner, name: str, start: int, close: int) -> list[Piece]:
-        texts = PropTexts(scanner, self.values, self.literals, self.component_text)
-        texts.files = self.files
+        texts = PropTexts(scanner, self.values, self.literals, self.component_text, self.files)
         texts.read_tag(start, close)
         self.uses += (self.files[one] for one in dict.fromkeys(texts.used))
         is_empty = not (texts.pieces or texts.used) and scanner.text.startswith("/>", close - 2)

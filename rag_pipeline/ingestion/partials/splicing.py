@@ -29,9 +29,9 @@ from rag_pipeline.ingestion.markdown.openapi import (
     write_component,
 )
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
-from rag_pipeline.ingestion.markdown.props import read_strings
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, find_imports
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source, read_front_matter
+from rag_pipeline.ingestion.markdown.tags import read_strings
 from rag_pipeline.ingestion.partials.cards import (
     has_all_cards,
     is_category,

@@ -161,10 +161,11 @@ def test_labels_titles_and_alternative_texts_of_a_tag_are_found(tag: str, texts:
 
 def test_string_expressions_and_comment_expressions_are_recognized() -> None:
     for text, inner in (("{'a b'}", "a b"), ('{ "x" }', "x"), ("{`t`}", "t"), ("{' '}", " ")):
-        ((start, end),) = find_literal(text, 0, len(text))
-        assert text[start:end] == inner
+        span = find_literal(text, 0, len(text))
+        assert span is not None
+        assert text[slice(*span)] == inner
     for text in ("{a}", "{`a${b}`}", "{'a' + 'b'}"):
-        assert find_literal(text, 0, len(text)) == []
+        assert find_literal(text, 0, len(text)) is None
     assert is_comment_expression("{/* a */}")
     assert is_comment_expression("{/* a */ // b\n}")
     assert not is_comment_expression("{a /* b */}")

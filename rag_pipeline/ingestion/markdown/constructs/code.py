@@ -215,7 +215,7 @@ def _clean_tag_block(edits: BlockEdits, start: int, end: int) -> None:
     tag = source.index("<CodeBlock", start)
     place = _find_content(edits.scanner, tag, end)
     if place is None:  # the block was cut, for example by a container
-        edits.keep_only([], start, end)
+        edits.replace(start, end, "")
         return
     attributes = read_attributes(edits.scanner, tag, place[0], edits.scope.find_value)
     info = build_info(attributes)

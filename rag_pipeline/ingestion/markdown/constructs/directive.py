@@ -100,26 +100,26 @@ def _clean(edits: BlockEdits, start: int, end: int) -> None:
     leaf = _LEAF.match(edits.source, mark, end)
     if leaf is not None:
         edits.scope.unread.append(f"::{leaf['name']}")
-    titles = _find_title(edits.source, start, end)
-    if not titles:
-        edits.keep_only([], start, end)
+    title = _find_title(edits.source, mark, end)
+    if title is None:
+        edits.replace(start, end, "")
         return
     # The marks and the indentation before the title keep it in its list item or quote.
-    ((title_start, title_end),) = titles
+    title_start, title_end = title
     edits.replace(mark, title_start, "")
     edits.clean_inline(title_start, title_end)
     edits.replace(title_end, end, "")
 
 
-def _find_title(source: str, start: int, end: int) -> list[tuple[int, int]]:
-    match = _DIRECTIVE.match(source, source.index("::", start), end)
+def _find_title(source: str, mark: int, end: int) -> tuple[int, int] | None:
+    match = _DIRECTIVE.match(source, mark, end)
     if match is None or match.start("rest") == end:
-        return []
+        return None
     rest = match.start("rest")
     titled = _LABEL.match(source, rest, end) or _TITLE.match(source, rest, end)
     if titled is not None:
-        return [titled.span("title")]
-    return [] if source[rest] == "{" else [(rest, end)]
+        return titled.span("title")
+    return None if source[rest] == "{" else (rest, end)
 
 
 DIRECTIVE: Final = Construct(

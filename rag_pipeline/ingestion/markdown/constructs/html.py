@@ -19,8 +19,7 @@ from rag_pipeline.ingestion.markdown.construct import (
     find_line,
 )
 from rag_pipeline.ingestion.markdown.constructs.text import clean_away, clean_text
-from rag_pipeline.ingestion.markdown.props import Piece
-from rag_pipeline.ingestion.markdown.tags import SCANNER, find_literal, is_comment_expression
+from rag_pipeline.ingestion.markdown.tags import SCANNER, Piece, find_literal, is_comment_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,13 +150,7 @@ def _clean(edits: BlockEdits, start: int, end: int) -> None:
         for first, last in edits.remove_hidden(start, end)
         for piece in _find_texts(edits, first, last)
     ]
-    at = start
-    for piece in pieces:
-        edits.replace(at, piece.start, piece.separate("\n") if at > start else piece.prefix)
-        if piece.text is not None:
-            edits.replace(piece.start, piece.end, piece.text)
-        at = piece.end
-    edits.replace(at, end, "")
+    edits.replace(edits.show(pieces, start, "\n"), end, "")
 
 
 def _find_texts(edits: BlockEdits, start: int, end: int) -> Iterator[Piece]:
@@ -173,11 +166,10 @@ def _find_texts(edits: BlockEdits, start: int, end: int) -> Iterator[Piece]:
         if close is None:
             at += 1
             continue
-        literal = find_literal(scanner.text, at, close) if char == "{" else []
         if char == "<":
             yield from edits.scope.read_tag(scanner, at, close)
-        elif literal:
-            yield Piece(*literal[0])
+        elif literal := find_literal(scanner.text, at, close):
+            yield Piece(*literal)
         elif value := edits.scope.resolve(scanner.text[at + 1 : close - 1]):
             yield Piece(at, close, value)
         at = close

@@ -89,7 +89,7 @@ MATH: Final = Construct(
 
 def clean_away(edits: BlockEdits, start: int, end: int) -> None:
     """Record the edit that removes a whole block, because the block is only syntax."""
-    edits.keep_only([], start, end)
+    edits.replace(start, end, "")
 
 
 FRONT_MATTER: Final = Construct("front_matter", clean_away)
