@@ -88,7 +88,7 @@ _COUNT: Final = (
 )
 _TIME: Final = r"(?:(?:milli)?second|minute|hour|day|week|month|year)s?\b"
 _DATE: Final = re.compile(
-    r"\b(?:1[5-9]|20)\d\d\b|\b[Ww]eeks?\s\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
+    r"(?<![\w.])(?:1[5-9]|20)\d\d(?!\.?\w)|\b[Ww]eeks?\s\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
     r"|\b(?:January|February|March|April|May(?=\s\d)|June|July|August|September|October|November"
     r"|December)\b"
 )

@@ -82,6 +82,7 @@ def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool
         ("Who runs your callbacks?", "The executor runs them.", False),
         ("When was ROS 2 released?", "ROS 2 is a middleware. Gazebo dates from 2012.", True),
         ("When was ROS 2 released?", "ROS 2 was first released in 2017.", False),
+        ("When was ROS 2 released?", "The release notes of ROS 2 begin with 2026.6.", True),
         ("When should I use a service?", "Use a service for short requests.", False),
         ("How much does a lidar cost?", "A lidar measures distances with 16 beams.", True),
         ("How much does a lidar cost?", "A lidar costs about $900.", False),

@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.quoting.passages import Part
 
 
-HEADED: Final = 1.0
+_HEADED: Final = 1.0  # below a heading that is the term, and begins with it too
+_ENTRY: Final = 0.9  # begins with the term, as an entry of a glossary does
+BELOW: Final = 0.85
 """Degree of the text directly below a heading that is the term."""
-
-ENTRY: Final = 0.9
-"""Degree of a text that begins with the term, as an entry of a glossary does."""
 
 _LIGHT_SHARE: Final = 0.5  # least weight of a last word, relative to the words before it
 _SHORTENED: Final = 0.8  # share of its degree that a definition of the shorter term keeps
@@ -74,23 +73,28 @@ def list_subjects(subject: str, weights: Mapping[str, float]) -> tuple[str, ...]
 def measure_definition(part: Part, subject: str) -> float:
     """Return how clearly a part of a source defines a term, from 0 (not at all) to 1.
 
-    The clearest definition is the text directly below a heading that is the term. Then follow a
-    glossary entry, which begins with the term, a row of a table that does, and a sentence such as
-    "X is a ...".
+    The clearest definition is the text directly below a heading that is the term, if the text
+    begins with the term too. Then follow an entry such as "X is a ..." or "X: ...", any other text
+    below such a heading, a row of a table that begins with the term, and a defining sentence.
     """
-    entry, row, sentence = _compile(subject)
-    if part.opens and part.source.headings and _is_named(part.source.headings[-1], subject):
-        return HEADED
-    if entry.match(skip_marks(part.text)):
-        return ENTRY
-    if TextBlockKind.TABLE in part.kinds and row.search(part.text):
-        return _IN_ROW
-    return _SENTENCE if sentence.search(part.text) else 0.0
+    begins, entry, row, sentence = _compile(subject)
+    text = skip_marks(part.text)
+    headings = part.source.headings
+    headed = part.opens and bool(headings) and _is_named(headings[-1], subject)
+    defined = sentence.search(part.text) is not None
+    degrees = (
+        (_HEADED, headed and (defined or begins.match(text))),
+        (_ENTRY, entry.match(text)),
+        (BELOW, headed),
+        (_IN_ROW, TextBlockKind.TABLE in part.kinds and row.search(part.text)),
+        (_SENTENCE, defined),
+    )
+    return next((degree for degree, holds in degrees if holds), 0.0)
 
 
 def is_defined_by(sentence: str, subject: str) -> bool:
     """Return True if a sentence says what a term is, such as "X is a ..."."""
-    entry, _, defining = _compile(subject)
+    _, entry, _, defining = _compile(subject)
     return bool(entry.match(skip_marks(sentence)) or defining.search(sentence))
 
 
@@ -111,7 +115,7 @@ def _is_named(heading: str, subject: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of an entry, a row of a table and a defining sentence."""
+    """Return the patterns of a beginning, an entry, a row of a table and a defining sentence."""
     words = _WORD.findall(_BRACKETS.sub(" ", subject)) or _WORD.findall(subject)
     term = r"[\W_]{0,3}".join(map(re.escape, words)) + r"(?:e?s)?(?:\s?\d[\d.]*)?"
     # Each repetition has a small bound or is possessive, so that no text takes quadratic time.
@@ -121,8 +125,9 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
     entry = rf"{short}{marks}\s?(?:[:|\u2013\u2014]|-\s|,\s+(?:also|or)\b|{_SAYS})"
     sentence = rf"(?:^\s?|[.!?:;]\s)(?:an?\s|the\s)?{marks}{short}{marks}\s{_SAYS}"
     row = rf"^[ \t>]*+\|?[ \t]*+{marks}{short}{marks}[ \t]*+\|"
+    begins = rf"(?:an?\s|the\s)?{marks}{short}"
     flags = re.IGNORECASE | re.MULTILINE
-    return tuple(re.compile(pattern, flags) for pattern in (entry, row, sentence))
+    return tuple(re.compile(pattern, flags) for pattern in (begins, entry, row, sentence))
 
 
 _LEAST_ITEMS: Final = 3
@@ -240,7 +245,7 @@ SUB_RANK_STEP: Final = 0.03
 # The value of a part is the score of its source relative to the best source, less the steps above,
 # plus the following. They were chosen on one half of the golden set (ADR 28).
 _COVER: Final = 0.3  # times the covered share of the question, without and with the headings
-_DEFINITION: Final = 2.0  # times the degree to which the part defines the term
+_DEFINITION: Final = 2.35  # times the degree to which the part defines the term
 _CODE: Final = 0.5  # code, for a question that asks for code
 _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
 _TABLE: Final = 0.15  # a table, for a comparison
@@ -324,7 +329,7 @@ def value_parts(
             reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
             degree = _measure_definition(part, asked, weights)
             points, reason = _judge_things(part, asked, worth)
-            is_far = better >= EVIDENCE_DEPTH and degree < ENTRY and points < _LISTING
+            is_far = better >= EVIDENCE_DEPTH and degree < BELOW and points < _LISTING
             if is_far and not is_general:
                 value += _FAR
                 reasons.append("is far from the question")
@@ -338,7 +343,7 @@ def value_parts(
             is_weak = part.start in asking or part.text in seen
             loss, fault = _judge_content(part, is_weak=is_weak, about_book=about_book)
             value += loss
-            is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
+            is_entry = degree >= _ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
             reasons += [text for text in (fault or reason,) if text]
             valued.append(
                 ValuedPart(part, value + points, value, tuple(reasons), is_weak, headed, is_entry)

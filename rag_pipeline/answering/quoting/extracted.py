@@ -13,7 +13,7 @@ from rag_pipeline.answering.confidence import read_asked_fact
 from rag_pipeline.answering.models import Answer, AnswerKind, AnswerSentence, Passage
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.choosing import (
-    HEADED,
+    BELOW,
     choose_passages,
     is_defined_by,
     list_subjects,
@@ -227,5 +227,5 @@ def _find_definition(
             if is_defined_by(sentence, subject):
                 return at
     is_entry = len(sentences) <= _ENTRY_SENTENCES
-    headed = is_entry and measure_definition(choice.parts[0], asked.subject) >= HEADED
+    headed = is_entry and measure_definition(choice.parts[0], asked.subject) >= BELOW
     return 0 if headed and sentences else None

@@ -183,11 +183,14 @@ ENTRY_LIST = "Terms:\n\n" + "\n".join(
 @pytest.mark.parametrize(
     ("subject", "text", "heading", "least"),
     [
-        ("crust", "The outer part of a loaf.", "Crust", 1.0),
-        ("crusts", "The outer part of a loaf.", "Crust", 1.0),
-        ("MPC", "It plans ahead.", "Model predictive control (MPC)", 1.0),
-        ("model predictive control", "It plans.", "Model predictive control (MPC)", 1.0),
-        ("ROS", "A set of libraries.", "ROS 2", 1.0),
+        ("crust", "The outer part of a loaf.", "Crust", 0.85),
+        ("crusts", "The outer part of a loaf.", "Crust", 0.85),
+        ("MPC", "It plans ahead.", "Model predictive control (MPC)", 0.85),
+        ("model predictive control", "It plans.", "Model predictive control (MPC)", 0.85),
+        ("ROS", "A set of libraries.", "ROS 2", 0.85),
+        ("crust", "Crusts are what you hear.", "Crust", 1.0),
+        ("crust", "**The crust** (rind) breaks.", "Crust", 1.0),
+        ("crust", "Bake it. The crust is the outer part.", "Crust", 1.0),
         ("crust", "- **Crust**: the outer part.", "Glossary", 0.9),
         ("crust", "Crust — the outer part.", "Glossary", 0.9),
         ("DDS", "Data Distribution Service (DDS) is a standard.", "Parts", 0.9),
@@ -195,12 +198,12 @@ ENTRY_LIST = "Terms:\n\n" + "\n".join(
         ("crust", "| Term | Meaning |\n|---|---|\n| **Crust** | the outer part |", "Words", 0.8),
         ("crust", "Bake it. The crust is the outer part of a loaf.", "Baking", 0.6),
         ("ROS", "They talk. ROS 2 is the set of libraries for it.", "Parts", 0.6),
-        ("module 2", "Robots fall.", "Module 2: Sensors", 1.0),
+        ("module 2", "Robots fall.", "Module 2: Sensors", 0.85),
     ],
 )
 def test_a_definition_is_recognised(subject: str, text: str, heading: str, least: float) -> None:
     (part,) = find_parts(make_source(text, "Page", heading))
-    assert measure_definition(part, subject) >= least
+    assert measure_definition(part, subject) == least
 
 
 @pytest.mark.parametrize(
