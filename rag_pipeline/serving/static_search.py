@@ -25,6 +25,8 @@ from rag_pipeline.answering import confidence, grounding
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.quoting.figures import MOST_FIGURES, list_shown
 from rag_pipeline.answering.quoting.passages import hide_solutions
+from rag_pipeline.answering.reading import small_talk
+from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.ranking import Place
     from rag_pipeline.retrieval.retriever import RetrieverOptions
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The version of the file's layout. The panel refuses an index of another version."""
 
 FOLDER: Final = "robotutor-search"
@@ -128,6 +130,7 @@ def export_search(settings: Settings, build_dir: Path) -> Export:
             "index_id": store.collection_id,
             "model": model.fingerprint,
             "rules": collect_rules(model.fingerprint, retriever.options),
+            "replies": {kind: read_voice(settings).say(kind) for kind in small_talk.KINDS},
             "abbreviations": _list_abbreviations(points),
             **described,
         }
@@ -423,6 +426,10 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
         "qualified": _show_pattern(confidence.QUALIFIED),
         "plural": _show_pattern(confidence.PLURAL),
         "max_qualified": confidence.MAX_QUALIFIED,
+        "small_talk": _show_pattern(small_talk.PHRASE),
+        "smiley": _show_pattern(small_talk.SMILEY),
+        "code_signs": _show_pattern(small_talk.CODE_SIGNS),
+        "max_talk_words": small_talk.MAX_WORDS,
     }
 
 

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 from benchmarks.static_search import SCRIPT, compare_searches
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.embedders.local import LocalEmbedder, find_browser_files
+from rag_pipeline.answering.reading.small_talk import KINDS, find_reply
 from rag_pipeline.cli.app import app
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.text.form_words import find_form_terms, find_form_words
 from rag_pipeline.core.text.terms import STOP_WORDS, extract_terms
 from rag_pipeline.core.vectors import EmbeddingModel
-from rag_pipeline.retrieval import open_retriever
+from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.open_index import OpenIndex
 from rag_pipeline.retrieval.retriever import RetrieverOptions
 from rag_pipeline.retrieval.search import split_question
@@ -254,6 +255,9 @@ def test_the_cases_of_the_panel_are_what_the_library_does() -> None:
     for case in cases["texts"]:
         assert extract_terms(case["text"]) == case["terms"]
         assert len(case["ids"]) - 2 == LocalEmbedder(workers=1).count_tokens([case["text"]])[0]
+    for case in cases["talk"]:
+        kind = find_reply(Query(case["text"]))
+        assert (kind if kind in KINDS else "") == case["kind"]
     for case in cases["questions"]:
         question = case["question"]
         assert split_question(question) == tuple(case["parts"])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REPLIES: Final = frozenset({Reason.SMALL_TALK, Reason.ABOUT_BOOK})
 """Reasons of a fixed reply, for which nothing is searched."""
 
-_KINDS: Final = ("about", "farewell", "thanks", "greeting")
+KINDS: Final = ("about", "farewell", "thanks", "greeting")
 """The kinds of small talk. The first kind that occurs decides the reply."""
 
 _PHRASES: Final = {
@@ -104,7 +104,7 @@ _PHRASES: Final = {
     """,
 }
 _ADDRESSED: Final = "there|again|everyone|all|sir|friend|please|today|tutor|robotutor|bot|assistant"
-_PHRASE: Final = re.compile(
+PHRASE: Final = re.compile(
     "(?:"
     + "|".join(
         f"(?P<{kind}>{'|'.join(line.strip() for line in lines.strip().splitlines())})"
@@ -112,11 +112,11 @@ _PHRASE: Final = re.compile(
     )
     + rf")(?: (?:{_ADDRESSED}))*(?: |$)"
 )
-_SMILEY: Final = re.compile(r"[:;]-?[)(DP]")
+SMILEY: Final = re.compile(r"[:;]-?[)(DP]")
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_CODE_SIGNS: Final = re.compile(r"[-+*/\\_=<>(){}\[\]`#$%&@|^~]")
+CODE_SIGNS: Final = re.compile(r"[-+*/\\_=<>(){}\[\]`#$%&@|^~]")
 _SEGMENT: Final = re.compile(r"[^,.!?;]+[,.!?;\s]*")
-_MAX_WORDS: Final = 20
+MAX_WORDS: Final = 20
 _LEFT_WORDS: Final = 2  # "Hello, world" stays whole
 
 
@@ -132,7 +132,7 @@ def find_reply(query: Query, *, has_turns: bool = False) -> str:
     is_first = not has_turns and query.mode != Mode.SELECTED_TEXT_ONLY
     if "pointing" in kinds:
         kinds = {"about"} if is_first else set()
-    found = next((kind for kind in _KINDS if kind in kinds), "")
+    found = next((kind for kind in KINDS if kind in kinds), "")
     if found or query.mode == Mode.SELECTED_TEXT_ONLY:
         return found
     about = find_book_question(query.question, is_first=is_first)
@@ -196,13 +196,13 @@ def _read_small_talk(text: str) -> set[str]:
 
     A text with signs of code, such as `help()` or `--help`, contains something else.
     """
-    text = _SMILEY.sub(" ", text.casefold().replace("\u2019", "'"))
+    text = SMILEY.sub(" ", text.casefold().replace("\u2019", "'"))
     words = _WORD.findall(text)
-    if not words or len(words) > _MAX_WORDS or _CODE_SIGNS.search(text):
+    if not words or len(words) > MAX_WORDS or CODE_SIGNS.search(text):
         return set()
     spoken, kinds, at = " ".join(words), set(), 0
     while at < len(spoken):
-        phrase = _PHRASE.match(spoken, at)
+        phrase = PHRASE.match(spoken, at)
         if phrase is None:
             return set()
         kinds.add(phrase.lastgroup or "")

@@ -13,6 +13,7 @@ import {
 } from '../service/protocol';
 import type {Engine, Result} from './engine';
 import {readNearness} from './grounding';
+import {findReply} from './questions';
 import {sum} from './ranking';
 import type {IndexedPassage} from './searchIndex';
 
@@ -45,6 +46,10 @@ export async function answer(engine: Engine, request: AnswerRequest): Promise<An
   };
   if (request.mode === 'selected_text_only') {
     return [start, ...refuse('selection_without_service', [], ['whole_book'])];
+  }
+  const reply = findReply(request.question, index);
+  if (reply !== null) {
+    return [start, {event: 'done', data: {...EMPTY, kind: 'reply', level: 'no_question', text: reply}}];
   }
   const result = await engine.search(request.question, (one) => isAllowed(one, request.filters));
   const {level, confidence} = result.grounding;

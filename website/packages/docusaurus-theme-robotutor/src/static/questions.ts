@@ -1,6 +1,6 @@
-/** The sub-questions of a compound question, by the patterns that come with the index. */
+/** Reading of a question before the search, by the patterns that come with the index. */
 
-import type {Rules} from './searchIndex';
+import type {Rules, SearchIndex} from './searchIndex';
 import type {TermReader} from './terms';
 
 /** Returns the two or three sub-questions of a compound question; none of a simple one. */
@@ -30,4 +30,32 @@ export function splitQuestion(question: string, rules: Rules, terms: TermReader)
     }
   }
   return [];
+}
+
+/** The kinds of small talk. The first kind that occurs decides the reply. */
+const KINDS = ['about', 'farewell', 'thanks', 'greeting'] as const;
+
+/** Returns the reply to a text that consists of small talk, such as "hello"; otherwise null. */
+export function findReply(text: string, {rules, replies}: SearchIndex): string | null {
+  const plain = text
+    .toLowerCase()
+    .replaceAll('\u2019', "'")
+    .replace(new RegExp(rules.smiley[0], 'gi'), ' ');
+  const words = plain.match(/[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*/gu) ?? [];
+  if (words.length > rules.max_talk_words || new RegExp(...rules.code_signs).test(plain)) {
+    return null;
+  }
+  const phrase = new RegExp(rules.small_talk[0], `${rules.small_talk[1]}y`);
+  const spoken = words.join(' ');
+  const kinds = new Set<string>();
+  while (phrase.lastIndex < spoken.length) {
+    const {groups} = phrase.exec(spoken) ?? {};
+    if (!groups) {
+      return null;
+    }
+    const [kind] = Object.entries(groups).find(([, found]) => found !== undefined) ?? [''];
+    kinds.add(kind === 'pointing' ? 'about' : kind);
+  }
+  const found = KINDS.find((kind) => kinds.has(kind));
+  return found ? replies[found] : null;
 }

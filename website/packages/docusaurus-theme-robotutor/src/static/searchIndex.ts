@@ -3,7 +3,7 @@
 import type {Figure} from '../service/protocol';
 
 /** The layout of the file that this package reads. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 type Pattern = [source: string, flags: string];
 
@@ -54,6 +54,10 @@ export interface Rules {
   qualified: Pattern;
   plural: Pattern;
   max_qualified: number;
+  small_talk: Pattern;
+  smiley: Pattern;
+  code_signs: Pattern;
+  max_talk_words: number;
 }
 
 /** A passage of the book. Spans are offsets in `text`. */
@@ -110,6 +114,8 @@ export interface SearchIndex extends Arrays {
   index_id: string;
   model: string;
   rules: Rules;
+  /** The reply to each kind of small talk. */
+  replies: Record<'about' | 'farewell' | 'thanks' | 'greeting', string>;
   passages: IndexedPassage[];
   /** Each form once, with the most frequent other form. */
   abbreviations: {by_short: Abbreviation[]; by_long: Abbreviation[]};

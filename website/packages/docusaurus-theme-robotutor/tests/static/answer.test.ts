@@ -51,6 +51,15 @@ describe('an answer from the index', () => {
     expect(events.at(-1)?.event).toBe('done');
   });
 
+  it.each([
+    ['Hello!', 'Hello.'],
+    ['hello, thanks :)', 'Glad to.'],
+  ])('replies to %s without a search', async (question, text) => {
+    const events = await ask(question);
+    expect(events.map(({event}) => event)).toEqual(['start', 'done']);
+    expect(find(events, 'done')).toMatchObject({kind: 'reply', level: 'no_question', text});
+  });
+
   it('finds the parts of a compound question', async () => {
     const {sources} = find(await ask('What is torque and what is a camera?'), 'sources');
     expect(sources.map(({section}) => section)).toContain('Cameras');

@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs';
 import {describe, expect, it} from 'vitest';
-import {splitQuestion} from '../../src/static/questions';
-import type {Abbreviation, Rules} from '../../src/static/searchIndex';
+import {findReply, splitQuestion} from '../../src/static/questions';
+import type {Abbreviation, Rules, SearchIndex} from '../../src/static/searchIndex';
 import {stem} from '../../src/static/stem';
 import {TermReader, isLatin} from '../../src/static/terms';
 import {Tokenizer} from '../../src/static/wordPieces';
@@ -26,13 +26,18 @@ interface Cases {
     | 'pair_terms'
     | 'max_compound_chars'
     | 'forms'
+    | 'small_talk'
+    | 'smiley'
+    | 'code_signs'
+    | 'max_talk_words'
   >;
   texts: {text: string; ids: number[]; spans: [number, number][]; terms: string[]}[];
+  talk: {text: string; kind: string}[];
   questions: {question: string; parts: string[]; form_words: [number, number][]; form_terms: string[]}[];
 }
 
 // What the library does. A test of the package compares the file with the library.
-const {stop_words, patterns, texts, questions} = JSON.parse(
+const {stop_words, patterns, texts, talk, questions} = JSON.parse(
   readFileSync(new URL('library.json', import.meta.url), 'utf8'),
 ) as Cases;
 const VOCABULARY = new URL('../../../../../rag_pipeline/data/minilm/tokenizer.json', import.meta.url);
@@ -53,6 +58,12 @@ describe('the same as in the library', () => {
     const found = tokenizer.split(text);
     expect(found.ids).toEqual(ids);
     expect(found.starts.map((start, row) => [start, found.ends[row]])).toEqual(spans);
+  });
+
+  it.each(talk)('the kind of small talk of $text', ({text, kind}) => {
+    const replies = {about: 'about', farewell: 'farewell', thanks: 'thanks', greeting: 'greeting'};
+    const index = {rules: patterns, replies} as unknown as SearchIndex;
+    expect(findReply(text, index) ?? '').toBe(kind);
   });
 
   it.each(questions)('the parts of $question', ({question, parts}) => {

@@ -23,7 +23,8 @@ const RULES: Rules = {
   clause: [',?\\s+(?:and|or)\\s+(?=(?:how|what|who)\\b)', 'i'], pairs: [],
   grounding: {semantic: 5.8, support: 9.2, cover: 0.9, known: 4, headings: 4.2, length: 2.8, log_size: 0, bias: -15.3, near: 0.45},
   weakest: 10, answered_from: 0.6, covered_from: 0.3, unanswered: 0.55, related_from: 0.33,
-  related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, qualified: ['(?<way>from\\s+wheel)|\\son\\s+(?<words>\\w+(?:\\s\\w+)?)$|(?<unit>part)\\s+(?<number>[\\d.]+)', 'i'], max_qualified: 12, plural: ['[^s]s$', ''], asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['invented by (?<fact>[A-Z]\\w+(?:\\s[A-Z]\\w+)+)', '']]],
+  related_sections: 3, covers: 0.6, exact: ['\\d{3,}|\\w+_\\w+', ''], forms: [['\\b(differences?)\\s+between\\b', 'i']], counted_forms: [['\\b(differences?)\\s+between\\b', 'i']], form_share: 0.25, qualified: ['(?<way>from\\s+wheel)|\\son\\s+(?<words>\\w+(?:\\s\\w+)?)$|(?<unit>part)\\s+(?<number>[\\d.]+)', 'i'], max_qualified: 12, plural: ['[^s]s$', ''],
+  small_talk: ['(?:(?<thanks>thanks)|(?<greeting>hello))(?: |$)', ''], smiley: [':\\)', ''], code_signs: ['[()]', ''], max_talk_words: 20, asked_facts: [[['\\bwho\\s+invent\\w*', 'i'], ['invented by (?<fact>[A-Z]\\w+(?:\\s[A-Z]\\w+)+)', '']]],
 };
 
 /** The image of the first passage. */
@@ -80,7 +81,8 @@ export function packIndex(format = FORMAT, changes: Record<string, unknown> = {}
     offset += size;
   }
   const head = {
-    format, index_id: 'tiny', model: 'local/tiny', rules: RULES, passages: TEXTS.map(describe),
+    format, index_id: 'tiny', model: 'local/tiny', rules: RULES, replies: {about: 'I help.', farewell: 'Bye.', thanks: 'Glad to.', greeting: 'Hello.'},
+    passages: TEXTS.map(describe),
     abbreviations: {by_short: [], by_long: []}, page_keys: ['a', 'b', 'c'], terms: TERMS, word_pieces: PIECES, arrays: table, ...changes,
   };
   let text = JSON.stringify(head);
