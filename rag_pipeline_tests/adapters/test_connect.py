@@ -7,7 +7,7 @@ import base64
 import logging
 import subprocess
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -255,7 +255,9 @@ def ask_service(service: str, url: str) -> None:
             assert model is not None
             asyncio.run(read_first_piece(model))
         case "qdrant":
-            connect_catalog(load_settings(qdrant_url=url)).current_id()
+            catalog: Any = connect_catalog(load_settings(qdrant_url=url))
+            with closing(catalog._connection._client):  # noqa: SLF001  # the error keeps its socket
+                catalog.current_id()
         case _:
             if service == "cohere":
                 pytest.importorskip("cohere", reason="the cohere extra is not installed")

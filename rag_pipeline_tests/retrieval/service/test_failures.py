@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, cast
@@ -111,8 +112,8 @@ def test_callers_of_stats_do_not_wait_for_each_other(
         assert len(list(callers.map(lambda _: service.get_stats(), range(3)))) == 3
 
 
-def open_on_server(url: str, settings: Settings) -> RetrievalService:
-    """Return a service whose store is a Qdrant server at the URL."""
+def open_on_server(url: str, settings: Settings) -> None:
+    """Open a service whose store is a failing Qdrant server at the URL."""
     embedder = LocalEmbedder()
     connection = connect_server(url, api_key=QDRANT_KEY, timeout_s=0.3, sleep=lambda _: None)
     session = StoreSession(
@@ -121,7 +122,8 @@ def open_on_server(url: str, settings: Settings) -> RetrievalService:
         1.0,
         is_exclusive=False,
     )
-    return make_service(settings, session, replace(QUICK, query_s=20.0))
+    with closing(connection._client):  # noqa: SLF001  # the error keeps its socket
+        make_service(settings, session, replace(QUICK, query_s=20.0))
 
 
 @pytest.mark.slow
