@@ -12,10 +12,14 @@ import gc
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 _MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder in it that only its user may read
 _MEMORY_BYTES = 4 * 2**30  # a test needs up to some hundred MB, which it gives back at its end
@@ -49,14 +53,19 @@ def pytest_configure() -> None:
         os.environ[chosen] = str(_MEMORY)
 
 
-def pytest_collection_finish() -> None:
-    """Take what collecting the tests made out of the garbage collection, which would look at it.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Take what collecting the tests makes out of the garbage collection, which would look at it.
 
-    It would take a tenth of the time of all tests. What a test leaves open is now collected, and
+    It would take a tenth of the time of all tests. What a test leaves open is collected, and
     noticed, soon after the test.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)  # the plugin may be switched off

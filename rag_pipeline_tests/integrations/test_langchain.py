@@ -8,26 +8,33 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
-from rag_pipeline.integrations.langchain import TextbookRetriever
 from rag_pipeline.retrieval import Query, QueryEmptyError, QueryFilters
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from langchain_core.documents import Document
     from langchain_core.prompt_values import PromptValue
 
+    from rag_pipeline.integrations.langchain import TextbookRetriever
     from rag_pipeline.retrieval import Retriever
+
+# ruff: noqa: PLC0415  # a test process that runs none of these tests saves half a second
 
 QUESTION = "How does a node publish messages on a topic?"
 
 
+def connect(book: object, **options: Any) -> TextbookRetriever:  # noqa: ANN401  # options of the class
+    """Return the retriever of LangChain over the book."""
+    from rag_pipeline.integrations.langchain import TextbookRetriever
+
+    return TextbookRetriever(retriever=book, **options)
+
+
 def test_documents_are_the_passages_with_their_citations(book: Retriever) -> None:
-    documents = TextbookRetriever(retriever=book).invoke(QUESTION)
+    documents = connect(book).invoke(QUESTION)
     chunks = book.retrieve(Query(QUESTION)).chunks
     assert [document.page_content for document in documents] == [chunk.text for chunk in chunks]
     first, best = documents[0], chunks[0]
@@ -50,23 +57,28 @@ def test_documents_are_the_passages_with_their_citations(book: Retriever) -> Non
 
 def test_filters_and_the_number_of_passages_are_passed_on(book: Retriever) -> None:
     filters = QueryFilters(modules=["module-2"])
-    retriever = TextbookRetriever(retriever=book, top_k=2, filters=filters)
+    retriever = connect(book, top_k=2, filters=filters)
     documents = retriever.invoke(QUESTION)
     assert [document.metadata["module"] for document in documents] == ["module-2"] * 2
 
 
 def test_an_awaited_search_finds_the_same(book: Retriever) -> None:
-    retriever = TextbookRetriever(retriever=book)
+    retriever = connect(book)
     assert asyncio.run(retriever.ainvoke(QUESTION)) == retriever.invoke(QUESTION)
 
 
 def test_a_batch_answers_its_questions_in_order(book: Retriever) -> None:
-    retriever = TextbookRetriever(retriever=book, top_k=1)
+    retriever = connect(book, top_k=1)
     found = retriever.batch([QUESTION, "How is a lithium battery stored?"])
     assert [documents[0].metadata["section"] for documents in found] == ["Publishers", "Storage"]
 
 
 def test_a_chain_puts_the_passages_and_their_urls_into_the_prompt(book: Retriever) -> None:
+    from langchain_core.language_models import FakeListChatModel
+    from langchain_core.output_parsers import StrOutputParser
+    from langchain_core.prompts import ChatPromptTemplate
+    from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+
     prompts: list[str] = []
 
     def show(documents: list[Document]) -> str:
@@ -77,7 +89,7 @@ def test_a_chain_puts_the_passages_and_their_urls_into_the_prompt(book: Retrieve
         return prompt
 
     chain = (
-        {"book": TextbookRetriever(retriever=book) | show, "question": RunnablePassthrough()}
+        {"book": connect(book) | show, "question": RunnablePassthrough()}
         | ChatPromptTemplate.from_template("{book}\n\nQuestion: {question}")
         | RunnableLambda(note)
         | FakeListChatModel(responses=["With create_publisher."])
@@ -90,12 +102,12 @@ def test_a_chain_puts_the_passages_and_their_urls_into_the_prompt(book: Retrieve
 
 def test_an_invalid_question_raises_the_error_of_the_library(book: Retriever) -> None:
     with pytest.raises(QueryEmptyError):
-        TextbookRetriever(retriever=book).invoke("  ")
+        connect(book).invoke("  ")
 
 
 def test_a_retriever_of_another_class_is_refused() -> None:
     with pytest.raises(ValidationError, match="instance of Retriever"):
-        TextbookRetriever(retriever="book")
+        connect("book")
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import schemathesis
 from hypothesis import given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import (
-    content_type_conformance,
-    negative_data_rejection,
-    not_a_server_error,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from rag_pipeline.serving.api.responses import EVENTS
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
@@ -25,13 +15,15 @@ from rag_pipeline_tests.serving.running_service import index_book, run_service
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import schemathesis
+
 CONFORMANCE = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    negative_data_rejection,
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
 ]
 OPERATIONS = [
     "post /v1/answers",
@@ -63,24 +55,27 @@ def document(address: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize("mode", ["positive", "negative"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_responses_to_generated_requests_conform(
-    document: dict[str, Any], address: str, operation: str, mode: GenerationMode
+    document: dict[str, Any], address: str, operation: str, mode: str
 ) -> None:
-    if operation in {"get /v1/about", "get /v1/filters"} and mode is GenerationMode.NEGATIVE:
+    import schemathesis  # noqa: PLC0415  # other test processes save half a second
+    from schemathesis import checks as known  # noqa: PLC0415  # as above
+
+    if operation in {"get /v1/about", "get /v1/filters"} and mode == "negative":
         return  # they have no part that could be invalid
     method, path = operation.split()
     described = schemathesis.openapi.from_dict(document)[path][method]
 
-    @given(case=described.as_strategy(generation_mode=mode))
+    @given(case=described.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
     @settings(max_examples=20, derandomize=True, deadline=None, database=None)
     def check(case: schemathesis.Case) -> None:
         response = case.call(base_url=address)
         checks = set(CONFORMANCE)
         if response.status_code in {413, 431}:  # refusals too, but the check does not know them
-            checks.discard(negative_data_rejection)
-        case.validate_response(response, checks=list(checks))
+            checks.discard("negative_data_rejection")
+        case.validate_response(response, checks=[getattr(known, name) for name in checks])
 
     check()
 
