@@ -210,7 +210,7 @@ def validate(
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the stored data of the collection, and that searches find the chunks they should.
+    """Audit the collection, and check that searches find the chunks they should.
 
     Exits with code 1 if a check fails. Writes the results to three files in DATA_DIR.
     """
@@ -221,14 +221,16 @@ def validate(
         run_validation,
         write_results,
     )
+    from rag_pipeline.ingestion.audit import audit_known
     from rag_pipeline.retrieval import open_retriever
 
     settings = load_book(docs_dir)
     check = make_address_check("--site", site, settings)
+    prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
+    audited = audit_known(open_ingestion(settings))
     with open_retriever(settings) as retriever:
-        prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
         report = run_validation(
-            retriever, collection_name=settings.qdrant_collection, check_addresses=check
+            retriever, audited, collection_name=settings.qdrant_collection, check_addresses=check
         )
     files = [str(path) for path in write_results(report, settings.state_dir)]
     text = "\n".join(
@@ -278,6 +280,7 @@ def review(
         render_review,
     )
     from rag_pipeline.evaluation.validation import run_validation
+    from rag_pipeline.ingestion.audit import audit_known
     from rag_pipeline.retrieval import open_retriever
 
     settings, _ = load_book_or_site(
@@ -289,9 +292,10 @@ def review(
     if write is not None:
         prepare_file("--write", write)
     ingested = ingest_and_tell(settings)
+    audited = audit_known(open_ingestion(settings))
     with open_retriever(settings) as retriever:
         validated = run_validation(
-            retriever, collection_name=settings.qdrant_collection, check_addresses=check
+            retriever, audited, collection_name=settings.qdrant_collection, check_addresses=check
         )
     found = build_review(ingested, validated, _measure_search(settings, test_set))
     data = dump_review(found)

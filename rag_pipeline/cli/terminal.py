@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.checking import ModelCheck
     from rag_pipeline.answering.models import Answer, Passage
     from rag_pipeline.core.models import DocFailure, Figure
+    from rag_pipeline.core.rules import CheckReport, Finding
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.audit import AuditFinding, AuditReport
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
@@ -312,7 +312,7 @@ def show_citation(citation: Citation) -> str:
 
 
 def show_audit(
-    found: AuditReport, left: AuditReport | None = None, failures: Sequence[DocFailure] = ()
+    found: CheckReport, left: CheckReport | None = None, failures: Sequence[DocFailure] = ()
 ) -> str:
     """Format an audit report: one line per finding, the totals, and what to do about the findings.
 
@@ -323,11 +323,11 @@ def show_audit(
         left: The findings after the repair; None if nothing was repaired.
         failures: The documents that the repair could not index.
     """
-    from rag_pipeline.ingestion.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
+    from rag_pipeline.core.rules import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
 
     if left is not None:
         return _show_repair(found, left, failures)
-    lines = [*map(_show_finding, found.findings), _count_problems(found, len(found.findings))]
+    lines = [*map(str, found.findings), _count_problems(found, len(found.findings))]
     if found.findings:
         advice = "Repair them with `rag-pipeline audit --repair`"
         if any(finding.kind == WRONG_MODEL for finding in found.findings):
@@ -336,12 +336,12 @@ def show_audit(
     return "\n".join(lines)
 
 
-def _show_repair(found: AuditReport, left: AuditReport, failures: Sequence[DocFailure]) -> str:
+def _show_repair(found: CheckReport, left: CheckReport, failures: Sequence[DocFailure]) -> str:
     """Format the findings that a repair fixed, those that are left, and what to do about these."""
     remaining = {_identify(finding) for finding in left.findings}
     repaired = [one for one in found.findings if _identify(one) not in remaining]
-    lines = [f"repaired  {_show_finding(finding)}" for finding in repaired]
-    lines += [f"left      {_show_finding(finding)}" for finding in left.findings]
+    lines = [f"repaired  {finding}" for finding in repaired]
+    lines += [f"left      {finding}" for finding in left.findings]
     totals = _count_problems(left, len(found.findings))
     lines.append(f"{totals}, {len(repaired)} repaired, {len(left.findings)} left")
     lines += show_failures(failures)
@@ -357,18 +357,12 @@ def _show_repair(found: AuditReport, left: AuditReport, failures: Sequence[DocFa
     return "\n".join(lines)
 
 
-def _identify(finding: AuditFinding) -> tuple[object, ...]:
+def _identify(finding: Finding) -> tuple[object, ...]:
     """Return what identifies a finding in two audits; only the detail may differ."""
     return finding.kind, finding.doc_path, finding.chunk_id, finding.point_id
 
 
-def _show_finding(finding: AuditFinding) -> str:
-    """Format a finding as one line: kind, document, chunk id and detail."""
-    place = f"{finding.doc_path} {finding.chunk_id}".rstrip()
-    return f"{finding.kind:<14} {place}: {finding.detail}"
-
-
-def _count_problems(report: AuditReport, problem_count: int) -> str:
+def _count_problems(report: CheckReport, problem_count: int) -> str:
     """Format the numbers of documents and points of a report, and a number of problems."""
     size = f"{report.doc_count} documents, {report.point_count} points"
     return f"{size}: {problem_count} problems found"

@@ -1,38 +1,92 @@
-"""The rules that indexed documents and collections must follow, each declared once.
+"""The checks of an index: what must hold, and the findings of what does not.
 
-Ingestion checks each document after writing it, and `rag-pipeline validate` checks a whole
-collection. The rules for search results are in `retrieval.hits`.
+Ingestion checks each document after writing it. `rag-pipeline audit` compares a collection with the
+docs folder and the database, and `rag-pipeline validate` also searches it. All of them report
+findings of the same form. The rules for search results are in `retrieval.hits`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from rag_pipeline.core.errors import PayloadError
-from rag_pipeline.core.ids import hash_text, to_point_id
+from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.payload import read_metadata, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId, PointId
-    from rag_pipeline.core.models import Chunk, ChunkLimits
+    from rag_pipeline.core.models import Chunk, ChunkLimits, JsonValue
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols import StoredPoint
 
 _Subject = TypeVar("_Subject")
-_Find: TypeAlias = "Callable[[_Subject], Iterator[str]]"
-
-Fault: TypeAlias = "tuple[str, str]"
-"""Name of a broken rule, and a description of what breaks the rule."""
+_Find: TypeAlias = "Callable[[_Subject], Iterator[Fault]]"
 
 _ATOMIC_KINDS: Final = frozenset({TextBlockKind.CODE, TextBlockKind.TABLE, TextBlockKind.FORMULA})
 _UNIT_TOLERANCE: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a collection, a document, a point or a search result.
+
+    Attributes:
+        kind: Name of the broken rule, or the key of a check.
+        doc_path: Path of the document as the ledger or the point's payload has it; empty if the
+            finding is not about a document.
+        chunk_id: Id of the chunk; empty if the finding is not about a chunk.
+        detail: A sentence that describes what is wrong.
+        point_id: Id of the point; None if the finding is not about a point of the store.
+    """
+
+    kind: str
+    doc_path: str
+    chunk_id: str
+    detail: str
+    point_id: PointId | None = None
+
+    def __str__(self) -> str:
+        """Return the finding as one line: kind, document, chunk id and detail."""
+        place = " ".join(part for part in (self.doc_path, self.chunk_id) if part)
+        return f"{self.kind:<14} {place}{': ' if place else ''}{self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The findings of a check of a collection, and the numbers of its documents and points."""
+
+    collection_id: str
+    doc_count: int
+    point_count: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def doc_paths(self) -> tuple[str, ...]:
+        """Paths of all documents with findings, ascending and without repeats."""
+        return tuple(sorted({finding.doc_path for finding in self.findings}))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the report as a JSON object, with the number of findings as `finding_count`."""
+        return {
+            "collection_id": self.collection_id,
+            "doc_count": self.doc_count,
+            "point_count": self.point_count,
+            "finding_count": len(self.findings),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+class Fault(NamedTuple):
+    """A violation of a rule: a description, and the document and chunk if the rule knows them."""
+
+    detail: str
+    doc_path: str = ""
+    chunk_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +96,7 @@ class Rule(Generic[_Subject]):
     Attributes:
         name: Name of the rule in events, reports and JSON.
         ensures: Sentence that is true if the rule is followed.
-        find: Function that takes the checked object and yields a description of each violation.
+        find: Function that takes the checked object and yields each violation.
     """
 
     name: str
@@ -53,8 +107,8 @@ class Rule(Generic[_Subject]):
 DOCUMENT_RULES: Final[list[Rule[IndexedDocument]]] = []
 """Rules for a document that was just written. Dagster shows them as asset checks."""
 
-COLLECTION_RULES: Final[list[Rule[StoredCollection]]] = []
-"""Rules of `rag-pipeline validate` for a whole collection. Reports show their sentences."""
+COLLECTION_RULES: Final[list[Rule[Sequence[ChunkMetadata]]]] = []
+"""Rules for all chunks of a collection, which `rag-pipeline validate` checks."""
 
 
 def register_rule(rules: list[Rule[_Subject]], ensures: str) -> Callable[[_Find[_Subject]], object]:
@@ -69,11 +123,17 @@ def register_rule(rules: list[Rule[_Subject]], ensures: str) -> Callable[[_Find[
     return lambda find: rules.append(Rule(find.__name__.removeprefix("_"), ensures, find))
 
 
-def find_faults(rules: Iterable[Rule[_Subject]], subject: _Subject) -> Iterator[Fault]:
-    """Yield the rule's name and a description for each violation, in the order of the rules."""
+def find_faults(
+    rules: Iterable[Rule[_Subject]], subject: _Subject, doc_path: str = ""
+) -> Iterator[Finding]:
+    """Yield a finding for each violation, in the order of the rules.
+
+    `doc_path` is the document of findings whose rule does not name one.
+    """
     for rule in rules:
-        for detail in rule.find(subject):
-            yield rule.name, detail
+        for fault in rule.find(subject):
+            place = fault.doc_path or doc_path
+            yield Finding(rule.name, place, fault.chunk_id, fault.detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +175,7 @@ def check_documents(
     points: Iterable[StoredPoint],
     limits: ChunkLimits,
     dim: int,
-) -> dict[DocId, tuple[Fault, ...]]:
+) -> dict[DocId, tuple[Finding, ...]]:
     """Return the violations of `DOCUMENT_RULES` of each document.
 
     Args:
@@ -127,155 +187,72 @@ def check_documents(
     checked: dict[str, list[CheckedPoint]] = {doc_id: [] for doc_id in chunks}
     for point in points:
         checked[str(point.payload["doc_path"])].append(check_point(point, dim))
-    return {
-        doc_id: tuple(find_faults(DOCUMENT_RULES, IndexedDocument(own, checked[doc_id], limits)))
-        for doc_id, own in chunks.items()
-    }
+    found = {}
+    for doc_id, own in chunks.items():
+        document = IndexedDocument(own, checked[doc_id], limits)
+        found[doc_id] = tuple(find_faults(DOCUMENT_RULES, document, doc_id))
+    return found
 
 
 @register_rule(
     DOCUMENT_RULES,
     "No chunk is empty, and only chunks with code, a table or a formula exceed the maximum size.",
 )
-def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
+def _chunk_bounds(document: IndexedDocument) -> Iterator[Fault]:
     limit = document.limits.max_tokens
     for chunk in document.chunks:
         if not chunk.text.strip():
-            yield f"chunk {chunk.chunk_index} is empty"
+            yield Fault(f"chunk {chunk.chunk_index} is empty")
         if chunk.token_count > limit and _ATOMIC_KINDS.isdisjoint(b.kind for b in chunk.blocks):
-            yield f"chunk {chunk.chunk_index} has {chunk.token_count} tokens, more than {limit}"
+            size = f"{chunk.token_count} tokens, more than {limit}"
+            yield Fault(f"chunk {chunk.chunk_index} has {size}")
 
 
 @register_rule(
     DOCUMENT_RULES, "Every chunk closes its code fences, except the last chunk of a page."
 )
-def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
+def _balanced_fences(document: IndexedDocument) -> Iterator[Fault]:
     # An author may leave the last fence of a page open. In any other chunk, an open fence was cut.
     for chunk in document.chunks[:-1]:
         code = (b for b in chunk.blocks if b.kind is TextBlockKind.CODE)
         if not all(is_closed(chunk.text[block.start : block.end]) for block in code):
-            yield f"chunk {chunk.chunk_index} does not close its code fence"
+            yield Fault(f"chunk {chunk.chunk_index} does not close its code fence")
 
 
 @register_rule(
     DOCUMENT_RULES, "The vectors of every point have the model's dimension and length 1."
 )
-def _sound_vectors(document: IndexedDocument) -> Iterator[str]:
+def _sound_vectors(document: IndexedDocument) -> Iterator[Fault]:
     for point in document.points:
         if not point.has_sound_vectors:
-            yield f"point {point.name} has unusable vectors"
+            yield Fault(f"point {point.name} has unusable vectors")
 
 
 @register_rule(DOCUMENT_RULES, "The document has one point for each chunk, and no other points.")
-def _points_equal_chunks(document: IndexedDocument) -> Iterator[str]:
+def _points_equal_chunks(document: IndexedDocument) -> Iterator[Fault]:
     wanted = {to_point_id(chunk.chunk_id) for chunk in document.chunks}
     stored = {point.point_id for point in document.points}
     if wanted != stored:
-        yield f"{len(wanted - stored)} points missing, {len(stored - wanted)} stray"
+        yield Fault(f"{len(wanted - stored)} points missing, {len(stored - wanted)} stray")
 
 
 @register_rule(DOCUMENT_RULES, "No two chunks of the document have the same id.")
-def _unique_chunk_ids(document: IndexedDocument) -> Iterator[str]:
+def _unique_chunk_ids(document: IndexedDocument) -> Iterator[Fault]:
     return find_repeated(chunk.chunk_id for chunk in document.chunks)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadablePoint:
-    """A point whose payload has all fields and whose text is not blank."""
-
-    point_id: PointId
-    metadata: ChunkMetadata
-    text: str
+@register_rule(COLLECTION_RULES, "Every chunk has a URL and a title for citations.")
+def _citation(chunks: Sequence[ChunkMetadata]) -> Iterator[Fault]:
+    for chunk in chunks:
+        if not chunk.url.strip() or not chunk.title.strip():
+            yield Fault("the URL or the title is blank", chunk.doc_path, chunk.chunk_id)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCollection:
-    """The points of a collection, and which of them have a payload that can be read.
-
-    Attributes:
-        points: All points as they are stored.
-        readable: The points with a valid payload and a text that is not blank.
-        errors: One error for each of the other points.
-    """
-
-    points: Sequence[StoredPoint]
-    readable: tuple[ReadablePoint, ...]
-    errors: tuple[PayloadError, ...]
-
-
-def read_collection(points: Sequence[StoredPoint]) -> StoredCollection:
-    """Read the payload of every point, and return the readable points and an error for each other.
-
-    A point is readable if its payload is valid and its text is not blank.
-    """
-    readable: list[ReadablePoint] = []
-    errors: list[PayloadError] = []
-    for point in points:
-        try:
-            metadata, text = read_metadata(point.payload), read_text(point.payload)
-        except PayloadError as error:
-            errors.append(error)
-            continue
-        if text.strip():
-            readable.append(ReadablePoint(point.point_id, metadata, text))
-        else:
-            errors.append(PayloadError(metadata.chunk_id, "text", text))
-    return StoredCollection(points, tuple(readable), tuple(errors))
-
-
-@register_rule(COLLECTION_RULES, "every point has all payload fields")
-def _fields(collection: StoredCollection) -> Iterator[str]:
-    for error in collection.errors:
-        if error.field != "text":
-            yield f"{error.chunk_id}: {error.field}"
-
-
-@register_rule(COLLECTION_RULES, "every point has a text that is not blank")
-def _text(collection: StoredCollection) -> Iterator[str]:
-    for error in collection.errors:
-        if error.field == "text":
-            yield error.chunk_id
-
-
-@register_rule(COLLECTION_RULES, "the id of every point is the number of its chunk id")
-def _ids(collection: StoredCollection) -> Iterator[str]:
-    for point in collection.readable:
-        if int(point.metadata.chunk_id, 16) != point.point_id:
-            yield point.metadata.chunk_id
-
-
-@register_rule(COLLECTION_RULES, "the content hash of every point is the hash of its text")
-def _content_hash(collection: StoredCollection) -> Iterator[str]:
-    for point in collection.readable:
-        if hash_text(point.text) != point.metadata.content_hash:
-            yield point.metadata.chunk_id
-
-
-@register_rule(COLLECTION_RULES, "every point has a URL and a title for citations")
-def _citation(collection: StoredCollection) -> Iterator[str]:
-    for point in collection.readable:
-        metadata = point.metadata
-        if not metadata.url.strip() or not metadata.title.strip() or metadata.word_count < 0:
-            yield metadata.chunk_id
-
-
-@register_rule(COLLECTION_RULES, "the address of every page belongs to one document")
-def _addresses(collection: StoredCollection) -> Iterator[str]:
-    places = ((point.metadata.url, point.metadata.doc_path) for point in collection.readable)
-    for address, doc_paths in find_shared_addresses(places).items():
-        yield f"{address} ({', '.join(doc_paths)})"
-
-
-@register_rule(COLLECTION_RULES, "the chunks of every document are numbered from 0 without gaps")
-def _positions(collection: StoredCollection) -> Iterator[str]:
-    indexes: dict[str, list[int]] = defaultdict(list)
-    for point in collection.points:  # points with an invalid payload may still have a position
-        path, index = point.payload.get("doc_path"), point.payload.get("chunk_index")
-        if isinstance(path, str) and isinstance(index, int):
-            indexes[path].append(index)
-    for path, found in indexes.items():
-        if sorted(found) != list(range(len(found))):
-            yield path
+@register_rule(COLLECTION_RULES, "The address of every page belongs to one document.")
+def _addresses(chunks: Sequence[ChunkMetadata]) -> Iterator[Fault]:
+    places = ((chunk.url, chunk.doc_path) for chunk in chunks)
+    for address, (first, *others) in find_shared_addresses(places).items():
+        yield Fault(f"{', '.join(others)} has the same address {address}", first)
 
 
 def find_shared_addresses(places: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -317,8 +294,32 @@ def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:
     return bool(np.isfinite(rows).all() and (np.abs(norms - 1.0) <= _UNIT_TOLERANCE).all())
 
 
-def find_repeated(chunk_ids: Iterable[str]) -> Iterator[str]:
+def find_repeated(chunk_ids: Iterable[str]) -> Iterator[Fault]:
     """Yield a description of each chunk id that occurs more than once."""
     for chunk_id, count in Counter(chunk_ids).items():
         if count > 1:
-            yield f"chunk {chunk_id} occurs {count} times"
+            yield Fault(f"chunk {chunk_id} occurs {count} times")
+
+
+STRAY: Final = "stray"
+WRONG_MODEL: Final = "wrong_model"
+
+AUDIT_CHECKS: Final = {
+    "missing": "Every chunk has a point in the store.",
+    STRAY: "Every point belongs to a chunk.",
+    "stale": "The last ingestion of every document ended.",
+    "wrong_payload": "The payload of every point is that of its chunk.",
+    "wrong_vector": "The vectors of every point are those that were computed for its chunk.",
+    "wrong_terms": "The BM25 terms of every point are those of its chunk.",
+    WRONG_MODEL: "Every document was indexed with the present settings, into this collection.",
+    "no_vectors": "The database has the vectors of every document.",
+}
+"""What an audit checks, by the kind of its findings."""
+
+SEARCH_CHECKS: Final = {
+    "readable": "Every point has a payload that can be read.",
+    "refusals": "Invalid questions are refused with their error codes.",
+    "deterministic": "A question has the same results each time.",
+    "relevance": "Most questions about the collection's content find it.",
+}
+"""What a validation checks besides, by the kind of its findings."""

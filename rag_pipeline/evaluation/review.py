@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, SUCCESS
 from rag_pipeline.evaluation.pages import Table, shorten, to_markdown
 from rag_pipeline.evaluation.records import read_record
+from rag_pipeline.evaluation.validation import SITE_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,19 +100,16 @@ def build_review(
     search: SearchFigures | None = None,
 ) -> BookReview:
     """Return the review that the results of an ingestion and of its checks amount to."""
-    addresses = validated.addresses
-    broken = [
-        f"{url}: {problem}" for url, problem in (addresses.problems if addresses else {}).items()
-    ]
+    addresses, findings = validated.addresses, validated.found.findings
     return BookReview(
         review_version=REVIEW_VERSION,
         pages=ingested.docs_discovered,
-        chunks=validated.chunk_count,
+        chunks=validated.found.point_count,
         failed_pages=tuple(failure.message for failure in ingested.failures),
         notes=tuple(ingested.warnings),
-        problems=tuple(line for line in validated.failures if line not in broken),
+        problems=tuple(str(one) for one in findings if one.kind != SITE_ADDRESS),
         addresses=addresses.address_count if addresses else None,
-        broken_addresses=tuple(broken),
+        broken_addresses=tuple(one.detail for one in findings if one.kind == SITE_ADDRESS),
         search=search,
     )
 

@@ -1,4 +1,4 @@
-"""The validation of a collection: check every point, query its own content, look up its addresses.
+"""The validation of a collection: its audit, queries about its own content, and its addresses.
 
 The queries are derived from the collection, so that the validation works for any book.
 """
@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,19 +25,26 @@ import numpy as np
 
 from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.core.errors import PayloadError, QueryError, describe_kind
-from rag_pipeline.core.rules import COLLECTION_RULES, read_collection
+from rag_pipeline.core.payload import read_metadata, read_text
+from rag_pipeline.core.rules import (
+    AUDIT_CHECKS,
+    COLLECTION_RULES,
+    SEARCH_CHECKS,
+    CheckReport,
+    Finding,
+    find_faults,
+)
 from rag_pipeline.core.text.terms import extract_terms, extract_words
 from rag_pipeline.evaluation.pages import Items, Mark, Section, Table, shorten, to_markdown
-from rag_pipeline.retrieval.hits import check_results
+from rag_pipeline.retrieval.hits import RESULT_RULES, check_results
 from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, MAX_TOP_K, Query
 from rag_pipeline.retrieval.service import read_peak_mb, read_stats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols import StoredPoint
     from rag_pipeline.evaluation.pages import Block
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
@@ -59,15 +66,6 @@ _SHOWN_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """The outcome of one check of the collection; `problem` is empty if the check passed."""
-
-    name: str
-    passed: bool
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ProbeOutcome:
     """A probe, which is a test query about the collection's own content, and its results.
 
@@ -75,7 +73,7 @@ class ProbeOutcome:
         kind: Class of the query: keyword, phrase, complex or edge.
         relevant: True if the expected document or term is among the results; None if the probe
             expects nothing.
-        broken: Each rule that the results break: its name and a description of the problem.
+        findings: The rules that the results break.
     """
 
     kind: str
@@ -85,12 +83,12 @@ class ProbeOutcome:
     best_url: str
     relevant: bool | None
     latency_ms: float
-    broken: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def passed(self) -> bool:
         """True if the results break no rule and contain the expected document or term, if any."""
-        return not self.broken and self.relevant is not False
+        return not self.findings and self.relevant is not False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,46 +107,29 @@ class ValidationSuiteReport:
 
     Attributes:
         validated_at: Time of the validation, ISO 8601 in UTC.
+        found: The findings of all checks, and the size of the collection.
+        checks: What was checked, by the kind of the findings.
         stats: Size of the collection, and the peak memory of this process as a text.
         timings: Times that do not belong to a single probe, in milliseconds, by their names in
             `PERFORMANCE_METRICS.json`: the first query, which loads the model, a batch of
             `batch_size` queries (None if it met an invalid point) and counting the vectors.
+        relevant_share: Share of probes that found the document or term they expect; 1 if none
+            expects any.
     """
 
     validated_at: str
+    found: CheckReport
+    checks: dict[str, str]
     stats: CollectionStats
     timings: dict[str, float | None]
-    chunk_count: int
-    document_count: int
-    checks: tuple[CheckOutcome, ...]
+    relevant_share: float
     probes: tuple[ProbeOutcome, ...]
     addresses: AddressReport | None = None
 
     @property
-    def relevant_share(self) -> float:
-        """Share of probes that found the document or term they expect; 1 if none expects any."""
-        met = [probe.relevant for probe in self.probes if probe.relevant is not None]
-        return sum(met) / len(met) if met else 1.0
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """One line for each problem that was found; empty if the validation passed."""
-        lines = [f"{entry.name}: {entry.problem}" for entry in self.checks if not entry.passed]
-        lines += [
-            f"query {shorten(probe.question, _SHOWN_CHARS)!r} breaks the rule {name}: {problem}"
-            for probe in self.probes
-            for name, problem in probe.broken
-        ]
-        if self.relevant_share < RELEVANT_SHARE:
-            lines.append(f"only {self.relevant_share:.0%} of the queries found what they expect")
-        if self.addresses is not None:
-            lines += [f"{url}: {problem}" for url, problem in self.addresses.problems.items()]
-        return tuple(lines)
-
-    @property
     def passed(self) -> bool:
         """True if no problem was found."""
-        return not self.failures
+        return not self.found.findings
 
 
 def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
@@ -183,17 +164,19 @@ def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
 
 
 def report_to_record(report: ValidationSuiteReport) -> dict[str, object]:
-    """Return the report as JSON data: its fields, the verdict and all derived figures."""
+    """Return the report as JSON data: the verdict, the findings and all derived figures."""
     performance = measure_performance(report)
-    record = asdict(report)
-    del record["stats"], record["timings"]  # `performance` contains them under the plan's names
+    counts = Counter(finding.kind for finding in report.found.findings)
     return {
         "passed": report.passed,
-        "failures": list(report.failures),
+        "validated_at": report.validated_at,
+        **report.found.to_json(),
+        "checks": {name: counts[name] for name in report.checks},
         "relevant_share": report.relevant_share,
-        "success_rate": sum(not probe.broken for probe in report.probes) / len(report.probes),
+        "success_rate": sum(not one.findings for one in report.probes) / len(report.probes),
         "latency_ms_median": performance["latency_ms_p50"],
-        **record,
+        "probes": [asdict(probe) | {"passed": probe.passed} for probe in report.probes],
+        "addresses": asdict(report.addresses) if report.addresses else None,
         "performance": performance,
     }
 
@@ -213,14 +196,18 @@ def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ..
 
 def describe_validation(report: ValidationSuiteReport) -> tuple[Block, ...]:
     """Return the report as a tree: the verdict, failures, checks, queries, times and addresses."""
-    stats = report.stats
+    found, stats = report.found, report.stats
     verdict = (
-        f" at {report.validated_at}: collection {stats['collection_name']}, {report.chunk_count} "
-        f"chunks of {report.document_count} documents, vectors of dimension "
+        f" at {report.validated_at}: collection {stats['collection_name']}, {found.point_count} "
+        f"chunks of {found.doc_count} documents, vectors of dimension "
         f"{stats['vector_dimension']}. {report.relevant_share:.0%} of the queries found what they "
         f"expect; at least {RELEVANT_SHARE:.0%} must."
     )
-    checks = tuple((_mark(one.passed), one.name, one.problem) for one in report.checks)
+    counts = Counter(finding.kind for finding in found.findings)
+    checks = tuple(
+        (_mark(not counts[name]), name, sentence, str(counts[name]))
+        for name, sentence in report.checks.items()
+    )
     probes = tuple(
         (
             _mark(probe.passed),
@@ -235,20 +222,19 @@ def describe_validation(report: ValidationSuiteReport) -> tuple[Block, ...]:
     )
     asked = ("", "class", "question", "results", "best score", "ms", "best result")
     blocks: list[Block] = [(Mark("Passed" if report.passed else "Failed", "strong"), verdict)]
-    if report.failures:
-        blocks.append(Section("Failures", (Items(report.failures),)))
+    if found.findings:
+        blocks.append(Section("Findings", (Items(tuple(map(str, found.findings))),)))
     blocks += [
-        Section("Checks", (Table(("", "check", "problem"), checks),)),
+        Section("Checks", (Table(("", "check", "what must hold", "findings"), checks),)),
         Section("Queries", (Table(asked, probes),)),
         Section(
             "Performance", (Table(("measure", "value", "limit of the plan"), _list_times(report)),)
         ),
     ]
-    found = report.addresses
-    if found is not None:
-        counted = f"{found.address_count} checked on {found.page_count} pages"
-        text = f"Addresses in {found.where}: {counted}, {len(found.problems)} broken"
-        blocks.append(Section("Addresses", (text,)))
+    site = report.addresses
+    if site is not None:
+        counted = f"{site.address_count} checked on {site.page_count} pages"
+        blocks.append(f"Addresses in {site.where}: {counted}, {len(site.problems)} broken")
     return tuple(blocks)
 
 
@@ -375,7 +361,8 @@ PER_CLASS: Final = 8
 _BATCH_SIZE: Final = 10  # as in the validation plan
 
 _MIN_LONG_CHARS: Final = 500  # length of a "very long query" in the validation plan
-_EXAMPLES: Final = 3  # offenders that a failed check of the collection names
+SITE_ADDRESS: Final = "site_address"
+"""The kind of the finding that a cited address is broken."""
 
 
 class ProbeClass(StrEnum):
@@ -406,14 +393,16 @@ class Probe:
 
 def run_validation(
     retriever: Retriever,
+    audited: CheckReport | None = None,
     *,
     collection_name: str = "",
     check_addresses: Callable[[Iterable[str]], AddressReport] | None = None,
 ) -> ValidationSuiteReport:
-    """Check all points of a collection, query its own content, and report the results.
+    """Query the own content of a collection, and report the results with those of its audit.
 
     Args:
         retriever: A retriever over the collection.
+        audited: The report of its audit; None if it was not audited.
         collection_name: Name of the collection, shown in the report.
         check_addresses: Function that checks cited addresses, for example
             `check_built_site` with its folder filled in. None skips this check.
@@ -428,7 +417,14 @@ def run_validation(
         started = time.perf_counter()
         stats = read_stats(index, collection_name)
         stats_ms = _since(started)
-    readable, checks = check_collection(points)
+    findings = list(audited.findings) if audited else []
+    readable = []
+    for point in points:
+        try:
+            readable.append((read_metadata(point.payload), read_text(point.payload)))
+        except PayloadError as error:
+            findings.append(Finding("readable", "", error.chunk_id, str(error), point.point_id))
+    chunks = [metadata for metadata, _ in readable]
     probes = derive_probes(readable)
     batch = [Query(probe.question) for probe in probes[:_BATCH_SIZE]]
     timings = {
@@ -438,37 +434,36 @@ def run_validation(
         "stats_latency_ms": stats_ms,
     }
     outcomes = tuple(_run_probe(retriever, probe) for probe in probes)
+    met = [probe.relevant for probe in outcomes if probe.relevant is not None]
+    share = sum(met) / len(met) if met else 1.0
+    findings += [
+        *find_faults(COLLECTION_RULES, chunks),
+        *_check_refusals(),
+        *(finding for outcome in outcomes for finding in outcome.findings),
+    ]
+    if share < RELEVANT_SHARE:
+        detail = f"only {share:.0%} of the queries found what they expect"
+        findings.append(Finding("relevance", "", "", detail))
+    rules = {rule.name: rule.ensures for rule in COLLECTION_RULES}
+    rules |= {rule.name: rule.ensures for rule in RESULT_RULES}
+    checks = (AUDIT_CHECKS if audited else {}) | SEARCH_CHECKS | rules
+    site = check_addresses(metadata.url for metadata in chunks) if check_addresses else None
+    if site is not None:
+        checks[SITE_ADDRESS] = "The site has every cited page and section."
+        broken = site.problems.items()
+        findings += [Finding(SITE_ADDRESS, "", "", f"{url}: {what}") for url, what in broken]
+    doc_count = len({metadata.doc_path for metadata in chunks})
     return ValidationSuiteReport(
         validated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        found=CheckReport(index.collection_id, doc_count, len(points), tuple(findings)),
+        checks=checks,
         # The queries above have loaded the model.
         stats={**stats, "memory_usage": f"{read_peak_mb():.1f} MB"},
         timings=timings,
-        chunk_count=len(points),
-        document_count=len({metadata.doc_path for metadata, _ in readable}),
-        checks=(*checks, *_check_refusals()),
+        relevant_share=share,
         probes=outcomes,
-        addresses=check_addresses(metadata.url for metadata, _ in readable)
-        if check_addresses
-        else None,
+        addresses=site,
     )
-
-
-def check_collection(
-    points: Sequence[StoredPoint],
-) -> tuple[list[tuple[ChunkMetadata, str]], list[CheckOutcome]]:
-    """Check the points of a collection against every rule in `COLLECTION_RULES`.
-
-    Returns:
-        Metadata and text of each point with a valid payload and a text, and the outcome of each
-        rule. Other points break a rule.
-    """
-    collection = read_collection(points)
-    checks = []
-    for rule in COLLECTION_RULES:
-        faults = list(rule.find(collection))
-        problem = f"{len(faults)} of {len(points)}: {', '.join(faults[:_EXAMPLES])}"
-        checks.append(CheckOutcome(rule.ensures, not faults, problem if faults else ""))
-    return [(point.metadata, point.text) for point in collection.readable], checks
 
 
 def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
@@ -550,7 +545,11 @@ def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
         best_url=first[0].citation.url if first else "",
         relevant=_is_relevant(probe, first),
         latency_ms=latency_ms,
-        broken=tuple(sorted((name, problem) for name, problem in checks.items() if problem)),
+        findings=tuple(
+            Finding(name, "", "", f"query {shorten(probe.question, _SHOWN_CHARS)!r}: {problem}")
+            for name, problem in sorted(checks.items())
+            if problem
+        ),
     )
 
 
@@ -572,8 +571,8 @@ def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
     )
 
 
-def _check_refusals() -> list[CheckOutcome]:
-    """Return the outcome of checking that three invalid queries are refused with their error codes.
+def _check_refusals() -> Iterator[Finding]:
+    """Check that three invalid queries are refused with their error codes.
 
     The queries are an empty one, one that is too long, and one with a too high `top_k`.
     """
@@ -582,16 +581,14 @@ def _check_refusals() -> list[CheckOutcome]:
         "QUERY_TOO_LONG": Query("x" * (MAX_QUESTION_CHARS + 1)),
         "INVALID_K": Query("x", top_k=MAX_TOP_K + 1),
     }
-    outcomes = []
     for code, query in cases.items():
         found = "no error"
         try:
             query.check()
         except QueryError as error:
             found = error.code
-        problem = "" if found == code else f"the outcome was {found}"
-        outcomes.append(CheckOutcome(f"refuses {code}", found == code, problem))
-    return outcomes
+        if found != code:
+            yield Finding("refusals", "", "", f"the outcome was {found} instead of {code}")
 
 
 def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:

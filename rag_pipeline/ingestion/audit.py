@@ -25,7 +25,7 @@ from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.rules import check_documents
+from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.embedding import split_chunks
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
         Payload,
     )
     from rag_pipeline.core.protocols import LedgerEntry, StoredPoint, VectorIndex
-    from rag_pipeline.core.rules import Fault
     from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.planning import Scan
@@ -97,7 +96,7 @@ def _unit(rows: FloatMatrix) -> FloatMatrix:
 
 def check_indexed(
     context: IngestionContext, doc_ids: Collection[DocId] | None = None
-) -> Iterator[tuple[DocId, tuple[Fault, ...]]]:
+) -> Iterator[tuple[DocId, tuple[Finding, ...]]]:
     """Yield indexed documents with the rules that they break, read from the docs folder and store.
 
     A document whose file changed since it was indexed, or cannot be read any more, is left out.
@@ -127,36 +126,10 @@ def check_indexed(
                 yield from check_documents(chunks, points, limits, dim).items()
 
 
-STRAY: Final = "stray"
-WRONG_MODEL: Final = "wrong_model"
-
 _PAGE_CHUNKS: Final = 512
 _OPENING_CHUNKS: Final = 8_192  # the embedded store maps what is read, until it is closed
 _GIVE_WAY_S: Final = 0.3  # a process that waits for the store tries to open it every 0.25 s
 _STRAY_FIELDS: Final = ("doc_path", "chunk_id")
-
-
-@dataclass(frozen=True, slots=True)
-class AuditFinding:
-    """One difference between the store and what the docs folder and the database say.
-
-    Attributes:
-        kind: `missing` (a chunk without a point), `stray` (a point without a chunk), `stale`
-            (an ingestion of the document did not end), `wrong_payload`, `wrong_vector`,
-            `wrong_terms`, `wrong_model` (other settings or collection) or `no_vectors` (the
-            database lacks vectors of the document).
-        doc_path: Path of the document. If the ledger does not list the document, the path comes
-            from the point's payload.
-        chunk_id: Id of the chunk; empty if the finding is about the whole document.
-        detail: A sentence that describes the difference.
-        point_id: Id of the point; None if the finding is about the whole document.
-    """
-
-    kind: str
-    doc_path: str
-    chunk_id: str
-    detail: str
-    point_id: PointId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,36 +169,6 @@ def list_points(entry: LedgerEntry) -> dict[PointId, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport:
-    """The findings of an audit, and the numbers of documents and points that the ledger lists."""
-
-    collection_id: str
-    doc_count: int
-    point_count: int
-    findings: tuple[AuditFinding, ...]
-
-    @property
-    def doc_paths(self) -> tuple[str, ...]:
-        """Paths of all documents with findings, ascending and without repeats."""
-        return tuple(sorted({finding.doc_path for finding in self.findings}))
-
-    @property
-    def strays(self) -> tuple[AuditFinding, ...]:
-        """The findings about stray points, which belong to no chunk of a document in the ledger."""
-        return tuple(finding for finding in self.findings if finding.kind == STRAY)
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """Return the report as a JSON object, with the number of findings as `finding_count`."""
-        return {
-            "collection_id": self.collection_id,
-            "doc_count": self.doc_count,
-            "point_count": self.point_count,
-            "finding_count": len(self.findings),
-            "findings": [asdict(finding) for finding in self.findings],
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class IndexedBook:
     """What the docs folder and the database say about a collection.
 
@@ -242,7 +185,7 @@ class IndexedBook:
     docs: Mapping[DocId, DiscoveredDoc]
 
 
-def audit_collection(book: IndexedBook) -> AuditReport:
+def audit_collection(book: IndexedBook) -> CheckReport:
     """Compare the points in the store with the points that the documents require.
 
     The chunks of an unchanged file are computed again. A file that has changed since it was
@@ -252,7 +195,7 @@ def audit_collection(book: IndexedBook) -> AuditReport:
     earlier if another process waits for it. An ingestion that runs at the same time can cause
     findings that are not real; check them with `confirm_findings`.
     """
-    findings: list[AuditFinding] = []
+    findings: list[Finding] = []
     known_count = total = 0
     catalog, entries = book.context.services.catalog, book.entries
     pages = _split_entries([entries[doc_id] for doc_id in sorted(entries)])
@@ -275,10 +218,10 @@ def audit_collection(book: IndexedBook) -> AuditReport:
         with closing(catalog.open(book.collection_id)) as store:
             findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
-    return AuditReport(book.collection_id, len(entries), point_count, tuple(findings))
+    return CheckReport(book.collection_id, len(entries), point_count, tuple(findings))
 
 
-def confirm_findings(found: Sequence[AuditFinding], book: IndexedBook) -> list[AuditFinding]:
+def confirm_findings(found: Sequence[Finding], book: IndexedBook) -> list[Finding]:
     """Check the documents and points of earlier findings again.
 
     The caller holds the ingestion lock, so that no ingestion writes during the check.
@@ -295,7 +238,7 @@ def confirm_findings(found: Sequence[AuditFinding], book: IndexedBook) -> list[A
     unknown = [
         one.point_id for one in found if one.doc_path not in entries and one.point_id is not None
     ]
-    findings: list[AuditFinding] = []
+    findings: list[Finding] = []
     with closing(book.context.services.catalog.open(book.collection_id)) as store:
         for part in _split_entries([entries[doc_id] for doc_id in page]):
             findings += _audit_page(book, part, store)[0]
@@ -316,11 +259,11 @@ def _split_entries(entries: Sequence[LedgerEntry]) -> Iterator[list[LedgerEntry]
 
 def _audit_page(
     book: IndexedBook, page: Sequence[LedgerEntry], store: VectorIndex
-) -> tuple[list[AuditFinding], int]:
+) -> tuple[list[Finding], int]:
     """Return the findings about the documents in `page`, and the number of their stored points."""
     if not page:  # an empty filter would match all points
         return [], 0
-    findings: list[AuditFinding] = []
+    findings: list[Finding] = []
     stored: dict[str, dict[PointId, Payload]] = {entry.doc_id: {} for entry in page}
     where = PointFilter.any_of(doc_path=tuple(entry.doc_id for entry in page))
     for point_id, payload in store.scroll_fields(_STRAY_FIELDS, where):
@@ -330,7 +273,7 @@ def _audit_page(
         made_with = (book.collection_id, book.context.fingerprint_of(entry.doc_id))
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
             detail = "the document was indexed with other settings or into another collection"
-            findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
+            findings.append(Finding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
             own, doc = stored[entry.doc_id], book.docs.get(entry.doc_id)
             findings += _audit_document(book.context, entry, own, doc, ahead)
@@ -339,7 +282,7 @@ def _audit_page(
 
 def _find_unknown(
     points: Iterable[tuple[PointId, Payload]], entries: Mapping[DocId, LedgerEntry]
-) -> list[AuditFinding]:
+) -> list[Finding]:
     """Return a finding for each point whose document is not in the ledger, sorted by document."""
     detail = "the ledger does not list the point's document"
     unknown = (
@@ -354,7 +297,7 @@ def _audit_document(
     stored: Mapping[PointId, Payload],
     doc: DiscoveredDoc | None,
     page: _Page,
-) -> Iterable[AuditFinding]:
+) -> Iterable[Finding]:
     """Yield each difference between a document's points and its chunks.
 
     `stored` has the ids of its points, with the fields that describe a stray point. `doc` is the
@@ -362,7 +305,7 @@ def _audit_document(
     """
     doc_id = entry.doc_id
     if not entry.sha256:
-        yield AuditFinding("stale", doc_id, "", "an ingestion of the document did not end")
+        yield Finding("stale", doc_id, "", "an ingestion of the document did not end")
         return
     if doc is None or doc.sha256 != entry.sha256:
         wanted = list_points(entry)
@@ -379,7 +322,7 @@ def _audit_document(
 
 def _audit_chunks(
     context: IngestionContext, document: Document, chunks: Sequence[Chunk], page: _Page
-) -> Iterable[AuditFinding]:
+) -> Iterable[Finding]:
     """Yield each difference between the chunks of a document and their points."""
     services = context.services
     for part in split_chunks(chunks):
@@ -387,7 +330,7 @@ def _audit_chunks(
         vectors = services.cache.get_many(services.embedder.model.fingerprint, hashes)
         if len(vectors) < len(hashes):
             detail = "vectors of the document are not in the database"
-            yield AuditFinding("no_vectors", document.doc_path, "", detail)
+            yield Finding("no_vectors", document.doc_path, "", detail)
             return
         ids = [to_point_id(chunk.chunk_id) for chunk in part]
         points = page.fetch(ids)
@@ -402,7 +345,7 @@ def _audit_changed(
     entry: LedgerEntry,
     wanted: Mapping[PointId, int],
     page: _Page,
-) -> Iterable[AuditFinding]:
+) -> Iterable[Finding]:
     """Yield each difference between the points of a document and the database.
 
     The file has changed, so its chunks are not known. `wanted` has the number of each chunk by the
@@ -416,7 +359,7 @@ def _audit_changed(
     payloads = {point_id: point.payload for point_id, point in points.items()}
     if points.keys() == wanted.keys() and compute_data_version(payloads) != entry.data_version:
         detail = "the payloads of the document's points differ from those that were indexed"
-        yield AuditFinding("wrong_payload", doc_id, "", detail)
+        yield Finding("wrong_payload", doc_id, "", detail)
     hashes = {point_id: str(payload["embedding_hash"]) for point_id, payload in payloads.items()}
     fingerprint = services.embedder.model.fingerprint
     vectors = services.cache.get_many(fingerprint, sorted(set(hashes.values())))
@@ -432,7 +375,7 @@ def _audit_point(
     point: StoredPoint | None,
     vectors: Mapping[str, ChunkVectors],
     terms: SparseVector,
-) -> Iterable[AuditFinding]:
+) -> Iterable[Finding]:
     """Yield each difference between a chunk and its point, which is None if it is missing."""
     doc_id, point_id = document.doc_path, to_point_id(chunk.chunk_id)
     if point is None:
@@ -442,29 +385,29 @@ def _audit_point(
     wrong = find_differing_fields(point.payload, expected)
     if wrong:
         detail = f"the point's payload differs in {wrong}"
-        yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
+        yield Finding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
     vector = vectors.get(hash_text(chunk.embedding_text))
     if vector is None or point.vectors is None or not agree(vector, point.vectors):
         yield _mistake(doc_id, chunk.chunk_id, point_id)
     if point.sparse is None or not have_same_terms(terms, point.sparse):
         detail = "the point's BM25 terms differ from the terms of the chunk"
-        yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
+        yield Finding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
 
 
-def _miss(doc_id: DocId, chunk_id: str, point_id: PointId) -> AuditFinding:
+def _miss(doc_id: DocId, chunk_id: str, point_id: PointId) -> Finding:
     detail = "the chunk has no point in the store"
-    return AuditFinding("missing", doc_id, chunk_id, detail, point_id)
+    return Finding("missing", doc_id, chunk_id, detail, point_id)
 
 
-def _mistake(doc_id: DocId, chunk_id: str, point_id: PointId) -> AuditFinding:
+def _mistake(doc_id: DocId, chunk_id: str, point_id: PointId) -> Finding:
     detail = "the point's vectors differ from those that were computed for the chunk"
-    return AuditFinding("wrong_vector", doc_id, chunk_id, detail, point_id)
+    return Finding("wrong_vector", doc_id, chunk_id, detail, point_id)
 
 
-def _stray(point_id: PointId, payload: Payload, detail: str) -> AuditFinding:
+def _stray(point_id: PointId, payload: Payload, detail: str) -> Finding:
     """Return the finding for a stray point, which belongs to no chunk of the ledger's documents."""
     doc_path, chunk_id = str(payload.get("doc_path", "")), str(payload.get("chunk_id", ""))
-    return AuditFinding(STRAY, doc_path, chunk_id, detail, point_id)
+    return Finding(STRAY, doc_path, chunk_id, detail, point_id)
 
 
 def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
@@ -591,7 +534,7 @@ _PAGE_DOCS: Final = 100  # documents checked while the lock is held, which takes
 _PAUSE_S: Final = 0.2  # pause without the lock; a waiting ingestion tries to get it every 0.05 s
 
 
-def audit_index(context: IngestionContext) -> AuditReport:
+def audit_index(context: IngestionContext) -> CheckReport:
     """Compare the docs folder, the database and the store of the current collection.
 
     The comparison takes no lock, so an ingestion can run at the same time and cause apparent
@@ -609,11 +552,19 @@ def audit_index(context: IngestionContext) -> AuditReport:
     return confirmed
 
 
+def audit_known(context: IngestionContext) -> CheckReport | None:
+    """Audit the current collection as `audit_index` does, if the database lists its documents.
+
+    The result is None if it lists none, as on a machine that only serves the book.
+    """
+    return audit_index(context) if _read_book(context).entries else None
+
+
 def repair_index(
     context: IngestionContext,
-    found: AuditReport,
+    found: CheckReport,
     ingest: Callable[[IngestionRequest], object],
-) -> AuditReport:
+) -> CheckReport:
     """Repair the findings of an audit, then audit again.
 
     Documents with findings are indexed again, or deleted if their files are gone. After that,
@@ -638,13 +589,14 @@ def repair_index(
     if docs or gone:
         ingest(IngestionRequest(docs, gone, rewrite=True))
     left = audit_index(context)
-    if left.strays and _delete_strays(context, left.strays):
+    strays = [finding for finding in left.findings if finding.kind == STRAY]
+    if strays and _delete_strays(context, strays):
         left = audit_index(context)
     return left
 
 
 def describe_audit(
-    found: AuditReport, left: AuditReport | None, failures: Sequence[DocFailure]
+    found: CheckReport, left: CheckReport | None, failures: Sequence[DocFailure]
 ) -> dict[str, JsonValue]:
     """Return an audit and its repair as a JSON object.
 
@@ -680,12 +632,12 @@ def _read_book(context: IngestionContext) -> IndexedBook:
     return IndexedBook(context, collection_id, entries, docs)
 
 
-def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | None:
+def _confirm(context: IngestionContext, found: CheckReport) -> CheckReport | None:
     """Check findings again while the ingestion lock is held; return a report of those that remain.
 
     Returns None if another collection has become the current one; the audit must start again.
     """
-    confirmed, doc_paths = list[AuditFinding](), found.doc_paths
+    confirmed, doc_paths = list[Finding](), found.doc_paths
     for start in range(0, len(doc_paths), _PAGE_DOCS):
         page = frozenset(doc_paths[start : start + _PAGE_DOCS])
         if start:
@@ -701,7 +653,7 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
     return replace(found, findings=tuple(sorted(confirmed, key=lambda one: one.doc_path)))
 
 
-def _delete_strays(context: IngestionContext, found: Sequence[AuditFinding]) -> int:
+def _delete_strays(context: IngestionContext, found: Sequence[Finding]) -> int:
     """Delete points that belong to no document of the ledger or the docs folder.
 
     The findings are checked again first. Returns the number of deleted points.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, DiscoveredDoc
     from rag_pipeline.core.protocols import Announce
-    from rag_pipeline.core.rules import Fault
+    from rag_pipeline.core.rules import Finding
     from rag_pipeline.ingestion.planning import Scan
 
 
@@ -53,7 +53,7 @@ class StageDone:
         counts: Figures about the stage's work. The keys are Dagster metadata names, such as
             `duration_s`.
         chunks: The document's chunks if this is the chunking stage; empty for other stages.
-        faults: Rules that the written points break, each with a description; only filled for the
+        faults: The findings about the written points; only filled for the
             points stage.
         warnings: The parts of the document that could not be read; only filled for the parsing
             stage.
@@ -64,7 +64,7 @@ class StageDone:
     data_version: str
     counts: Mapping[str, int | float | str]
     chunks: tuple[Chunk, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -20,7 +20,7 @@ from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.rules import check_documents
+from rag_pipeline.core.rules import Finding, check_documents
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.embedding import PART_CHUNKS, read_vectors
@@ -161,8 +161,8 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
     try:
         found = check_documents(chunks, _read_back(group, store), limits, dim)
     except StoreError as error:
-        unreadable = (("points_equal_chunks", f"the points cannot be read back: {error}"),)
-        found = dict.fromkeys(chunks, unreadable)
+        detail = f"the points cannot be read back: {error}"
+        found = {doc_id: (Finding("points_equal_chunks", doc_id, "", detail),) for doc_id in chunks}
     for work in group:
         faults = found[work.doc.doc_id]
         work.results[Stage.POINTS] = replace(work.results[Stage.POINTS], faults=faults)

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
 
@@ -17,14 +18,8 @@ import dagster as dg
 
 from rag_pipeline.core.errors import CollectionMissingError, RagPipelineError, StoreError
 from rag_pipeline.core.models import Stage
-from rag_pipeline.core.rules import DOCUMENT_RULES, Fault
-from rag_pipeline.ingestion.audit import (
-    WRONG_MODEL,
-    AuditFinding,
-    AuditReport,
-    audit_index,
-    check_indexed,
-)
+from rag_pipeline.core.rules import DOCUMENT_RULES, WRONG_MODEL, CheckReport, Finding
+from rag_pipeline.ingestion.audit import audit_index, check_indexed
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.planning import Scan
 from rag_pipeline.orchestration.dead_runs import begin_run
@@ -85,7 +80,7 @@ def document_checks(
 
 def judge(
     instance: dg.DagsterInstance,
-    found: Iterable[tuple[str, Sequence[Fault]]],
+    found: Iterable[tuple[str, Sequence[Finding]]],
     names: Collection[str] = _NAMES,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Yield a verdict on the recorded version of each document for each rule, in groups.
@@ -103,7 +98,7 @@ def judge(
         targets = find_newest(instance, Stage.POINTS, keys.values())
         for doc_id, faults in group:
             for name in names:
-                details = [detail for rule, detail in faults if rule == name]
+                details = [one.detail for one in faults if one.kind == name]
                 yield dg.AssetCheckEvaluation(
                     asset_key=_POINTS,
                     check_name=name,
@@ -243,7 +238,7 @@ def store_matches_ledger(
         raise dg.Failure(str(error), allow_retries=False) from None
 
 
-def _judge(report: AuditReport) -> dg.AssetCheckResult:
+def _judge(report: CheckReport) -> dg.AssetCheckResult:
     """Return the check result of an audit: failed if the audit found any problem."""
     counts = Counter(finding.kind for finding in report.findings)
     metadata: dict[str, Any] = {
@@ -264,17 +259,11 @@ def _judge(report: AuditReport) -> dg.AssetCheckResult:
     )
 
 
-def _tabulate(finding: AuditFinding) -> dg.TableRecord:
+def _tabulate(finding: Finding) -> dg.TableRecord:
     """Return an audit finding as a table row, with the command that repairs it."""
-    return dg.TableRecord(
-        {
-            "doc_path": finding.doc_path,
-            "kind": finding.kind,
-            "chunk_id": finding.chunk_id,
-            "detail": finding.detail,
-            "remedy": _REINDEX if finding.kind == WRONG_MODEL else _REPAIR,
-        }
-    )
+    record = asdict(finding) | {"remedy": _REINDEX if finding.kind == WRONG_MODEL else _REPAIR}
+    del record["point_id"]
+    return dg.TableRecord(record)
 
 
 def _judge_missing(

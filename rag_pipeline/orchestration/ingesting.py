@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
-from rag_pipeline.core.rules import Fault
+from rag_pipeline.core.rules import Finding
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned, StageDone
 from rag_pipeline.ingestion.planning import scan_docs
@@ -201,7 +201,7 @@ class DocReports:
         self._context = context
         self._shown: dict[tuple[Stage, str], tuple[str | None, str | None]] = {}
         self._verdicts: dict[str, bool] = {}
-        self._found: list[tuple[str, tuple[Fault, ...]]] = []
+        self._found: list[tuple[str, tuple[Finding, ...]]] = []
         known = add_partitions(context.instance, map(to_partition_key, doc_ids))
         if known and not repeats:
             self._read_shown(known)

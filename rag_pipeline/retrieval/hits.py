@@ -12,7 +12,7 @@ from rag_pipeline.core.errors import ResultInvalidError
 from rag_pipeline.core.ids import is_chunk_id
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.rules import Rule, find_repeated, register_rule
+from rag_pipeline.core.rules import Fault, Rule, find_repeated, register_rule
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.evidence import find_chunk_terms
 from rag_pipeline.retrieval.models import (
@@ -262,7 +262,7 @@ def check_results(
         The description of the first violation of each rule, by rule name in a fixed order. It is
         empty if the results keep the rule.
     """
-    checks = {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
+    checks = {rule.name: next(rule.find(hits), Fault("")).detail for rule in RESULT_RULES}
     if again is not None:
         same = [(hit.chunk_id, hit.score) for hit in hits] == [
             (hit.chunk_id, hit.score) for hit in again
@@ -272,43 +272,43 @@ def check_results(
 
 
 @register_rule(RESULT_RULES, "No result scores higher than the result before it.")
-def _rank_order(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+def _rank_order(hits: Sequence[ScoredChunk]) -> Iterator[Fault]:
     for at in range(1, len(hits)):
         if hits[at].score > hits[at - 1].score:
-            yield f"result {at + 1} scores higher than result {at}"
+            yield Fault(f"result {at + 1} scores higher than result {at}")
 
 
 @register_rule(RESULT_RULES, "Every score is a number from 0 to 1.")
-def _score_bounds(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+def _score_bounds(hits: Sequence[ScoredChunk]) -> Iterator[Fault]:
     for hit in hits:
         if not (math.isfinite(hit.score) and 0.0 <= hit.score <= 1.0):
-            yield f"chunk {hit.chunk_id} has the score {hit.score}, which is not between 0 and 1"
+            yield Fault(f"chunk {hit.chunk_id} has the score {hit.score}, not one from 0 to 1")
 
 
 @register_rule(RESULT_RULES, "No chunk occurs twice in the results.")
-def _unique_ids(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+def _unique_ids(hits: Sequence[ScoredChunk]) -> Iterator[Fault]:
     return find_repeated(hit.chunk_id for hit in hits)
 
 
 @register_rule(RESULT_RULES, "Every result has a text, a valid id and a source.")
-def _required_fields(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+def _required_fields(hits: Sequence[ScoredChunk]) -> Iterator[Fault]:
     for hit in hits:
         metadata = hit.metadata
         required = {name: getattr(metadata, name) for name in _REQUIRED_FIELDS}
         for name, value in {"text": hit.text, **required}.items():
             if not value.strip():
-                yield f"chunk {hit.chunk_id} has no {name}"
+                yield Fault(f"chunk {hit.chunk_id} has no {name}")
         if not is_chunk_id(hit.chunk_id) or hit.chunk_id != metadata.chunk_id:
-            yield f"{hit.chunk_id!r:.40} is not the id of this chunk"
+            yield Fault(f"{hit.chunk_id!r:.40} is not the id of this chunk")
         if metadata.chunk_index < 0:
-            yield f"chunk {hit.chunk_id} has the negative index {metadata.chunk_index}"
+            yield Fault(f"chunk {hit.chunk_id} has the negative index {metadata.chunk_index}")
 
 
 @register_rule(RESULT_RULES, "Every result has a valid URL.")
-def _urls(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+def _urls(hits: Sequence[ScoredChunk]) -> Iterator[Fault]:
     for hit in hits:
         if not _is_address(hit.citation.url):
-            yield f"chunk {hit.chunk_id} has the invalid URL {hit.citation.url!r:.80}"
+            yield Fault(f"chunk {hit.chunk_id} has the invalid URL {hit.citation.url!r:.80}")
 
 
 def _is_address(url: str) -> bool:

@@ -14,8 +14,11 @@ from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import Chunk, ChunkLimits, TextBlock, TextBlockKind
 from rag_pipeline.core.protocols import StoredPoint
 from rag_pipeline.core.rules import (
+    AUDIT_CHECKS,
     COLLECTION_RULES,
     DOCUMENT_RULES,
+    SEARCH_CHECKS,
+    Finding,
     IndexedDocument,
     check_point,
     find_faults,
@@ -41,23 +44,30 @@ def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
 def find(chunks: list[Chunk], points: list[StoredPoint] | None = None) -> set[str]:
     stored = [make_stored(chunk) for chunk in chunks] if points is None else points
     document = IndexedDocument(chunks, [check_point(point, 2) for point in stored], LIMITS)
-    return {name for name, _ in find_faults(DOCUMENT_RULES, document)}
+    return {finding.kind for finding in find_faults(DOCUMENT_RULES, document)}
 
 
-def test_names_and_sentences_of_the_rules_do_not_change() -> None:
+def test_each_check_has_a_name_that_does_not_change() -> None:
     assert [rule.name for rule in DOCUMENT_RULES] == [
         "chunk_bounds", "balanced_fences", "sound_vectors", "points_equal_chunks",
         "unique_chunk_ids",
     ]  # fmt: skip
-    assert [rule.ensures for rule in COLLECTION_RULES] == [
-        "every point has all payload fields",
-        "every point has a text that is not blank",
-        "the id of every point is the number of its chunk id",
-        "the content hash of every point is the hash of its text",
-        "every point has a URL and a title for citations",
-        "the address of every page belongs to one document",
-        "the chunks of every document are numbered from 0 without gaps",
-    ]
+    assert [rule.name for rule in COLLECTION_RULES] == ["citation", "addresses"]
+    names = [*(rule.name for rule in (*DOCUMENT_RULES, *COLLECTION_RULES))]
+    names += [*AUDIT_CHECKS, *SEARCH_CHECKS]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("finding", "line"),
+    [
+        (Finding("missing", "a.md", "00ff", "no point"), "missing        a.md 00ff: no point"),
+        (Finding("stale", "a.md", "", "no end"), "stale          a.md: no end"),
+        (Finding("relevance", "", "", "too few"), "relevance      too few"),
+    ],
+)
+def test_a_finding_is_one_line(finding: Finding, line: str) -> None:
+    assert str(finding) == line
 
 
 def test_a_valid_document_and_an_empty_document_break_no_rule() -> None:

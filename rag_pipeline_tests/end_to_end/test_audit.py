@@ -13,14 +13,9 @@ from rag_pipeline.cli.terminal import show_audit
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure
 from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.rules import WRONG_MODEL, CheckReport, Finding
 from rag_pipeline.core.vectors import Point, SparseVector
-from rag_pipeline.ingestion.audit import (
-    WRONG_MODEL,
-    AuditFinding,
-    AuditReport,
-    audit_index,
-    repair_index,
-)
+from rag_pipeline.ingestion.audit import audit_index, repair_index
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
@@ -46,7 +41,7 @@ def audit(book: Book) -> list[tuple[str, str]]:
     return [(finding.kind, finding.doc_path) for finding in report.findings]
 
 
-def repair(book: Book) -> AuditReport:
+def repair(book: Book) -> CheckReport:
     """Audit and repair the book; return the report of the final audit."""
     context = book.build_context()
     found = audit_index(context)
@@ -142,17 +137,17 @@ def test_all_points_are_stray_if_the_ledger_is_empty(book: Book) -> None:
 
 
 def test_findings_that_only_a_rebuild_can_repair_are_shown_with_that_advice() -> None:
-    wrong_model = AuditFinding(WRONG_MODEL, "intro.md", "", "made by another model")
-    stray = AuditFinding("stray", "gone.md", "", "no document")
+    wrong_model = Finding(WRONG_MODEL, "intro.md", "", "made by another model")
+    stray = Finding("stray", "gone.md", "", "no document")
     for findings, rebuild in (((stray,), False), ((stray, wrong_model), True)):
-        shown = show_audit(AuditReport("book", 2, 9, findings))
+        shown = show_audit(CheckReport("book", 2, 9, findings))
         assert ("ingest --rebuild" in shown) is rebuild
 
 
 def test_an_audit_is_shown_as_one_line_per_finding_and_the_totals() -> None:
-    of_doc = AuditFinding("stale", "intro.md", "", "chunked again")
-    of_chunk = AuditFinding("missing", "intro.md", "00ff", "no point")
-    assert show_audit(AuditReport("book", 2, 9, (of_doc, of_chunk))).split("\n") == [
+    of_doc = Finding("stale", "intro.md", "", "chunked again")
+    of_chunk = Finding("missing", "intro.md", "00ff", "no point")
+    assert show_audit(CheckReport("book", 2, 9, (of_doc, of_chunk))).split("\n") == [
         "stale          intro.md: chunked again",
         "missing        intro.md 00ff: no point",
         "2 documents, 9 points: 2 problems found",
@@ -161,11 +156,11 @@ def test_an_audit_is_shown_as_one_line_per_finding_and_the_totals() -> None:
 
 
 def test_a_partial_repair_is_shown_with_what_was_repaired_and_what_is_left() -> None:
-    repaired = AuditFinding("missing", "intro.md", "00ff", "no point")
-    found = AuditFinding("wrong_payload", "large.md", "0abc", "differs in title")
-    left = AuditFinding("wrong_payload", "large.md", "0abc", "differs in title, url")
+    repaired = Finding("missing", "intro.md", "00ff", "no point")
+    found = Finding("wrong_payload", "large.md", "0abc", "differs in title")
+    left = Finding("wrong_payload", "large.md", "0abc", "differs in title, url")
     failure = DocFailure("large.md", "parsed", "FRONT_MATTER", "large.md: broken front matter")
-    before, after = AuditReport("book", 2, 9, (repaired, found)), AuditReport("book", 2, 9, (left,))
+    before, after = CheckReport("book", 2, 9, (repaired, found)), CheckReport("book", 2, 9, (left,))
     assert show_audit(before, after, [failure]).split("\n") == [
         "repaired  missing        intro.md 00ff: no point",
         "left      wrong_payload  large.md 0abc: differs in title, url",
@@ -180,8 +175,8 @@ def test_a_partial_repair_is_shown_with_what_was_repaired_and_what_is_left() -> 
 
 
 def test_a_complete_repair_is_shown_with_all_repaired_findings() -> None:
-    found = AuditFinding("missing", "intro.md", "00ff", "no point")
-    before, after = AuditReport("book", 2, 8, (found,)), AuditReport("book", 2, 9, ())
+    found = Finding("missing", "intro.md", "00ff", "no point")
+    before, after = CheckReport("book", 2, 8, (found,)), CheckReport("book", 2, 9, ())
     assert show_audit(before, after).split("\n") == [
         "repaired  missing        intro.md 00ff: no point",
         "2 documents, 9 points: 1 problems found, 1 repaired, 0 left",

@@ -33,7 +33,7 @@ from rag_pipeline_tests.end_to_end.command import assert_one_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.ingestion.audit import AuditReport
+    from rag_pipeline.core.rules import CheckReport
     from rag_pipeline_tests.end_to_end.command import Command, Outcome
     from rag_pipeline_tests.loopback import LoopbackServer
 
@@ -112,7 +112,7 @@ def ingest(book: Book) -> None:
         book.ingest(context=context)
 
 
-def repair(book: Book) -> AuditReport:
+def repair(book: Book) -> CheckReport:
     """Audit and repair the book as `audit --repair` does; return the report of the last audit."""
     context = book.build_context()
     try:

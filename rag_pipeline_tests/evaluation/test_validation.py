@@ -11,16 +11,17 @@ import pytest
 from rag_pipeline.core.ids import DocId, PointId, make_chunk_id, to_point_id
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols import StoredPoint
+from rag_pipeline.core.rules import AUDIT_CHECKS, CheckReport, Finding
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.evaluation.pages import to_text
 from rag_pipeline.evaluation.validation import (
     PER_CLASS,
+    SITE_ADDRESS,
     Probe,
     ProbeClass,
     ValidationSuiteReport,
     check_built_site,
-    check_collection,
     derive_probes,
     describe_validation,
     run_validation,
@@ -76,6 +77,7 @@ class ListIndex:
     """An in-memory collection whose points are a list."""
 
     points: list[StoredPoint]
+    collection_id: ClassVar = "book-1"
     space: ClassVar = EmbeddingSpace(EmbeddingModel("test", "words", 8, 400), 1)
 
     def scroll(self) -> list[StoredPoint]:
@@ -91,6 +93,7 @@ class WordRetriever:
 
     chunks: Sequence[ScoredChunk]
     spoil: Callable[[list[ScoredChunk]], list[ScoredChunk]] = list
+    damaged: Sequence[StoredPoint] = ()
 
     @property
     def session(self) -> WordRetriever:
@@ -98,7 +101,7 @@ class WordRetriever:
 
     @contextmanager
     def use(self) -> Iterator[ListIndex]:
-        yield ListIndex([to_point(chunk) for chunk in self.chunks])
+        yield ListIndex([*(to_point(chunk) for chunk in self.chunks), *self.damaged])
 
     def retrieve(self, query: Query) -> RetrievalResult:
         query.check()
@@ -116,15 +119,18 @@ class WordRetriever:
         return [self.retrieve(query) for query in queries]
 
 
-def run(retriever: WordRetriever) -> ValidationSuiteReport:
-    return run_validation(retriever)  # type: ignore[arg-type]  # a retriever by its shape
+def run(retriever: WordRetriever, audited: CheckReport | None = None) -> ValidationSuiteReport:
+    return run_validation(retriever, audited)  # type: ignore[arg-type]  # a retriever by its shape
+
+
+def find_kinds(report: ValidationSuiteReport) -> set[str]:
+    return {finding.kind for finding in report.found.findings}
 
 
 def test_a_sound_collection_passes_every_class_of_queries() -> None:
     report = run(WordRetriever(build_chunks()))
-    assert report.failures == ()
+    assert report.found == CheckReport("book-1", 6, 36, ())
     assert report.passed
-    assert (report.chunk_count, report.document_count) == (36, 6)
     assert {probe.kind for probe in report.probes} == {kind.value for kind in ProbeClass}
     assert report.relevant_share == 1.0
 
@@ -159,7 +165,8 @@ def test_results_that_break_a_rule_are_reported(
 ) -> None:
     report = run(WordRetriever(build_chunks(), spoil))
     assert not report.passed
-    assert any(rule in failure for failure in report.failures)
+    assert rule in find_kinds(report)
+    assert rule in report.checks
 
 
 def test_results_that_differ_between_runs_are_reported() -> None:
@@ -170,13 +177,13 @@ def test_results_that_differ_between_runs_are_reported() -> None:
         return hits[: 5 - len(calls) % 2]
 
     report = run(WordRetriever(build_chunks(), shrink))
-    assert any("deterministic" in failure for failure in report.failures)
+    assert "deterministic" in find_kinds(report)
 
 
 def test_a_search_that_finds_nothing_fails() -> None:
     report = run(WordRetriever(build_chunks(), lambda _: []))
     assert report.relevant_share == 0.0
-    assert not report.passed
+    assert find_kinds(report) == {"relevance"}
 
 
 def test_a_damaged_result_is_reported_with_all_other_problems() -> None:
@@ -185,32 +192,38 @@ def test_a_damaged_result_is_reported_with_all_other_problems() -> None:
 
     report = run(WordRetriever(build_chunks(), read))
     assert len(report.probes) > PER_CLASS
-    assert dict(report.probes[0].broken) == {
-        "readable": "the index is damaged: in the stored chunk ?, the payload field chunk_id has "
-        "no value. Run `rag-pipeline audit --repair`"
-    }
+    (finding,) = report.probes[0].findings
+    assert finding.kind == "readable"
+    assert "the payload field chunk_id has no value" in finding.detail
     assert not report.passed
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "check"),
+    ("field", "value", "kind"),
     [
-        ("tags", None, "all payload fields"),
-        ("chunk_id", "no id", "all payload fields"),
-        ("text", " ", "has a text that is not blank"),
-        ("content_hash", "0" * 64, "content hash of every point"),
-        ("url", "", "a URL and a title"),
-        ("chunk_index", 99, "without gaps"),
+        ("tags", None, "readable"),
+        ("chunk_id", "no id", "readable"),
+        ("url", "", "citation"),
+        ("url", "/book/docs/balance#a", "addresses"),
     ],
 )
 def test_a_damaged_point_is_found_in_the_whole_collection(
-    field: str, value: object, check: str
+    field: str, value: object, kind: str
 ) -> None:
-    points = [to_point(chunk) for chunk in build_chunks()]
-    payload = {**points[7].payload, field: value}
-    points[7] = replace(points[7], payload=payload)  # type: ignore[arg-type]  # damaged on purpose
-    _, checks = check_collection(points)
-    assert [check in entry.name for entry in checks if not entry.passed] == [True]
+    payload = {**to_point(build_chunks()[7]).payload, "doc_path": "other.md", field: value}
+    damaged = StoredPoint(PointId(5), payload)  # type: ignore[arg-type]  # damaged on purpose
+    report = run(WordRetriever(build_chunks(), damaged=[damaged]))
+    assert find_kinds(report) - {"addresses"} == {kind} - {"addresses"}
+    assert kind in find_kinds(report)
+
+
+def test_the_findings_of_an_audit_come_first() -> None:
+    finding = Finding("stray", "gone.md", "00ff", "no document")
+    report = run(WordRetriever(build_chunks()), CheckReport("book-1", 6, 36, (finding,)))
+    assert report.found.findings == (finding,)
+    assert not report.passed
+    assert set(AUDIT_CHECKS) <= set(report.checks)
+    assert not set(AUDIT_CHECKS) & set(run(WordRetriever(build_chunks())).checks)
 
 
 def test_a_title_longer_than_a_question_may_be_gives_a_shorter_query() -> None:
@@ -219,26 +232,6 @@ def test_a_title_longer_than_a_question_may_be_gives_a_shorter_query() -> None:
     )
     questions = [probe.question for probe in derive_probes([(chunk.metadata, chunk.text)])]
     assert max(len(question) for question in questions) == MAX_QUESTION_CHARS
-
-
-def test_an_address_of_two_documents_is_found() -> None:
-    points = [to_point(chunk) for chunk in build_chunks()]
-    other = next(p for p in points if p.payload["doc_path"] != points[0].payload["doc_path"])
-    place = points.index(other)
-    points[place] = replace(other, payload={**other.payload, "url": points[0].payload["url"]})
-    _, checks = check_collection(points)
-    assert [entry.name for entry in checks if not entry.passed] == [
-        "the address of every page belongs to one document"
-    ]
-
-
-def test_a_point_with_a_wrong_id_is_found() -> None:
-    points = [to_point(chunk) for chunk in build_chunks()]
-    points[3] = replace(points[3], point_id=PointId(5))
-    _, checks = check_collection(points)
-    assert [entry.name for entry in checks if not entry.passed] == [
-        "the id of every point is the number of its chunk id"
-    ]
 
 
 def test_broken_addresses_fail_the_validation(tmp_path: Path) -> None:
@@ -252,5 +245,5 @@ def test_broken_addresses_fail_the_validation(tmp_path: Path) -> None:
     )
     assert report.addresses is not None
     assert (report.addresses.page_count, report.addresses.address_count) == (6, 36)
-    assert len(report.failures) == len(NAMES)
+    assert [finding.kind for finding in report.found.findings] == [SITE_ADDRESS] * len(NAMES)
     assert "6 broken" in to_text(describe_validation(report))

@@ -40,13 +40,14 @@ def test_a_failed_validation_is_shown_in_text_json_and_markdown() -> None:
     report = run(WordRetriever(build_chunks(), lambda hits: hits[::-1]))
     record = json.loads(json.dumps(report_to_record(report)))
     assert record["passed"] is False
-    assert record["failures"] == list(report.failures)
-    assert record["probes"][0].keys() >= {"kind", "question", "relevant", "latency_ms", "broken"}
+    assert record["finding_count"] == len(record["findings"]) > 0
+    assert record["checks"]["rank_order"] == record["finding_count"]
+    assert record["probes"][0].keys() >= {"kind", "question", "relevant", "latency_ms", "passed"}
     assert record["success_rate"] < 1
     text = to_text(describe_validation(report))
     assert "Failed" in text
     assert "FAIL  phrase" in text
-    assert "## Failures" in to_markdown(describe_validation(report), level=2)
+    assert "## Findings" in to_markdown(describe_validation(report), level=2)
 
 
 def test_percentiles_are_measured_times(report: ValidationSuiteReport) -> None:
@@ -90,7 +91,8 @@ def test_the_three_result_files_are_written_and_replaced(
         *("latency_ms_p50", "latency_ms_p95", "latency_ms_p99", "throughput_queries_per_s"),
     }
     assert json.loads(metrics)["total_vectors"] == 36
-    later = write_results(replace(report, chunk_count=7), tmp_path / "data")
+    found = replace(report.found, point_count=7)
+    later = write_results(replace(report, found=found), tmp_path / "data")
     assert "7 chunks" in later[0].read_text("utf-8")
     assert len(list((tmp_path / "data").iterdir())) == 3
 
