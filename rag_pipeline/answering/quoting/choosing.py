@@ -431,7 +431,7 @@ MAX_PASSAGES: Final = 3
 
 _MAIN_WORDS: Final = 120  # size up to which the main passage takes in text around its best part
 _FURTHER_WORDS: Final = 60  # the same for a further passage
-_ALMOST: Final = 0.5  # value, relative to the main passage, of one that is almost as good
+_ALMOST: Final = 0.6  # value, relative to the main passage, of one that is almost as good
 _NEW_SHARE: Final = 0.1  # least share of the question's terms that another further passage adds
 _USEFUL: Final = 0.5  # least value of such a passage, relative to the main passage
 _REPEATED: Final = 0.8  # a passage with this share of its terms shown before is a repetition
