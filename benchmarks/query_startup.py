@@ -26,7 +26,7 @@ _STEPS = {
     "settings = load_settings()",
     "commands": "import rag_pipeline.cli.app",
     "NumPy": "import numpy",
-    "retrieval and answering": "import rag_pipeline.answering.generation\n"
+    "retrieval and answering": "import rag_pipeline.answering.assistant\n"
     "import rag_pipeline.retrieval.retriever",
     "store's engine": "import rag_pipeline.adapters.stores.edge_catalog",
     "ONNX Runtime, tokenizers": "import onnxruntime, tokenizers",

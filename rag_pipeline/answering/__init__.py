@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rag_pipeline.answering.assistant import (
         Assistant,
+        answer,
         open_assistant,
+        stream_answer,
     )
-    from rag_pipeline.answering.generation import answer, stream_answer
     from rag_pipeline.answering.grounding import apply_grounding_policy
     from rag_pipeline.answering.models import (
         Answer,
@@ -61,8 +62,8 @@ _MODULES: Final = {
     "PreparedAnswer": "preparing",
     "Voice": "voice",
     "open_assistant": "assistant",
-    "answer": "generation",
-    "stream_answer": "generation",
+    "answer": "assistant",
+    "stream_answer": "assistant",
     "apply_grounding_policy": "grounding",
 }
 """The module of each public name that is not in `models`."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.answering.models import Answer
-    from rag_pipeline.retrieval.outline import ContentsPage
+    from rag_pipeline.retrieval.open_index import ContentsPage
 
 QUESTIONS: Final = 6
 _LEAST_WORDS: Final = 2  # a heading of one word, such as "Overview", is no subject

@@ -7,13 +7,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from rag_pipeline.answering.confidence import measure_signals, weigh_question
-from rag_pipeline.answering.conversations.follow_ups import (
+from rag_pipeline.answering.conversation import (
+    choose_turns,
     complete_question,
     needs_earlier,
     orders_only,
 )
-from rag_pipeline.answering.conversations.history import choose_turns
-from rag_pipeline.answering.grounding import apply_grounding_policy
+from rag_pipeline.answering.grounding import apply_grounding_policy, refuse
 from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
@@ -40,13 +40,11 @@ from rag_pipeline.answering.reading.small_talk import (
     make_empty_result,
     remove_small_talk,
 )
-from rag_pipeline.answering.refusals import refuse
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
-from rag_pipeline.retrieval.filters import MAX_FILTER_VALUES, QueryFilters
-from rag_pipeline.retrieval.protection.limits import Protection
-from rag_pipeline.retrieval.queries import Mode, Query, check_query
+from rag_pipeline.retrieval.limits import Protection
+from rag_pipeline.retrieval.queries import MAX_FILTER_VALUES, Mode, Query, QueryFilters, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
@@ -55,9 +53,9 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.models import Answer, GroundedResponse, Notice, Turn
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.limits import Observer
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.open_index import OpenIndex
-    from rag_pipeline.retrieval.protection.limits import Observer
     from rag_pipeline.retrieval.retriever import Retriever
 
 RELEVANT_FROM: Final = 0.55

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
+from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.answering.preparing import append_quotes, exhaust, give_ready
 from rag_pipeline.answering.prompts import STOP, build_prompt, cite_sources
 from rag_pipeline.answering.reading.small_talk import REPLIES
-from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.answering.writing.generated import AnswerWriter
 from rag_pipeline.core.errors import (
     AnswerContextError,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.answering.writing.generated import Written
     from rag_pipeline.core.protocols import ChatModel, ChatStream
+    from rag_pipeline.retrieval.limits import Protection
+    from rag_pipeline.retrieval.logs import Operation
     from rag_pipeline.retrieval.models import RetrievalResult
-    from rag_pipeline.retrieval.protection.limits import Protection
-    from rag_pipeline.retrieval.protection.logs import Operation
 
     Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.filters import QueryFilters
-    from rag_pipeline.retrieval.queries import Mode, Query
+    from rag_pipeline.retrieval.queries import Mode, Query, QueryFilters
     from rag_pipeline.retrieval.retriever import Retriever
 
 commands = typer.Typer()
@@ -159,8 +158,8 @@ def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> 
     from rag_pipeline.cli.terminal import tell_note
     from rag_pipeline.core.payload import FILTERS
     from rag_pipeline.retrieval import count_filter_values
-    from rag_pipeline.retrieval.filters import ANY_VALUE
-    from rag_pipeline.retrieval.outline import COUNTED_IN_ALL
+    from rag_pipeline.retrieval.open_index import COUNTED_IN_ALL
+    from rag_pipeline.retrieval.queries import ANY_VALUE
 
     given = {declared: getattr(filters, declared.name) or () for declared in FILTERS.values()}
     if not any(given.values()):

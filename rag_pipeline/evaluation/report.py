@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from rag_pipeline.answering import Turn
-from rag_pipeline.answering.conversations.follow_ups import complete_question
+from rag_pipeline.answering.conversation import complete_question
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.evaluation.measures import compute, find_spread
@@ -40,7 +40,7 @@ from rag_pipeline.evaluation.records import (
     hash_parts,
 )
 from rag_pipeline.retrieval import Query
-from rag_pipeline.retrieval.filters import DEFAULT_TOP_K
+from rag_pipeline.retrieval.queries import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         read_contents,
         read_section,
     )
-    from rag_pipeline.retrieval.filters import QueryFilters
+    from rag_pipeline.retrieval.limits import ServiceLimits
     from rag_pipeline.retrieval.models import (
         ChannelScores,
         Citation,
@@ -51,10 +51,9 @@ if TYPE_CHECKING:
         ScoredChunk,
         TermWeight,
     )
+    from rag_pipeline.retrieval.open_index import ContentsPage, ContentsSection
     from rag_pipeline.retrieval.opening import open_retriever
-    from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
-    from rag_pipeline.retrieval.protection.limits import ServiceLimits
-    from rag_pipeline.retrieval.queries import Mode, Query
+    from rag_pipeline.retrieval.queries import Mode, Query, QueryFilters
     from rag_pipeline.retrieval.relatedness import SelectionVerdict
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
     from rag_pipeline.retrieval.service import RetrievalService
@@ -115,7 +114,7 @@ _MODULES: Final = {
     "Evidence": "rag_pipeline.retrieval.models",
     "Mode": "rag_pipeline.retrieval.queries",
     "Query": "rag_pipeline.retrieval.queries",
-    "QueryFilters": "rag_pipeline.retrieval.filters",
+    "QueryFilters": "rag_pipeline.retrieval.queries",
     "RetrievalResult": "rag_pipeline.retrieval.models",
     "ScoredChunk": "rag_pipeline.retrieval.models",
     "TermWeight": "rag_pipeline.retrieval.models",
@@ -123,9 +122,9 @@ _MODULES: Final = {
     "RetrieverOptions": "rag_pipeline.retrieval.retriever",
     "RetrievalService": "rag_pipeline.retrieval.service",
     "SelectionVerdict": "rag_pipeline.retrieval.relatedness",
-    "ServiceLimits": "rag_pipeline.retrieval.protection.limits",
-    "ContentsPage": "rag_pipeline.retrieval.outline",
-    "ContentsSection": "rag_pipeline.retrieval.outline",
+    "ServiceLimits": "rag_pipeline.retrieval.limits",
+    "ContentsPage": "rag_pipeline.retrieval.open_index",
+    "ContentsSection": "rag_pipeline.retrieval.open_index",
     "SectionText": "rag_pipeline.retrieval.contents",
     "count_filter_values": "rag_pipeline.retrieval.contents",
     "find_entries": "rag_pipeline.retrieval.contents",

@@ -14,7 +14,7 @@ from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols import Embedder, Reranker
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.protection.limits import ServiceLimits
+    from rag_pipeline.retrieval.limits import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever
 
 _SERVER_RECHECK_S: Final = 1.0  # asking a server for the current collection costs a round trip
@@ -62,7 +62,7 @@ def open_retriever(
     )
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.core.text.terms import load_everyday_words  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.limits import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
@@ -105,7 +105,7 @@ def open_retriever(
 
 def _derive_limits(settings: Settings, provider: str, waits_s: float) -> ServiceLimits:
     from rag_pipeline.core.settings import EmbeddingProvider  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.protection.limits import ServiceLimits  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.limits import ServiceLimits  # noqa: PLC0415  # see module
 
     if provider != EmbeddingProvider.LOCAL:
         waits_s += settings.embedding_timeout_s

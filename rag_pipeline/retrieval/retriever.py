@@ -26,12 +26,18 @@ from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
-from rag_pipeline.retrieval.filters import Scope, build_point_filter
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
+from rag_pipeline.retrieval.limits import Protection
 from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
-from rag_pipeline.retrieval.protection.limits import Protection
-from rag_pipeline.retrieval.queries import Mode, Query, check_queries, name_questions
+from rag_pipeline.retrieval.queries import (
+    Mode,
+    Query,
+    Scope,
+    build_point_filter,
+    check_queries,
+    name_questions,
+)
 from rag_pipeline.retrieval.ranking import FusionWeights
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
@@ -45,8 +51,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.sources import Edition, Source
     from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.candidates import FirstHits
+    from rag_pipeline.retrieval.logs import Operation
     from rag_pipeline.retrieval.models import ScoredChunk
-    from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
 

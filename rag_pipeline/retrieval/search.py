@@ -15,7 +15,7 @@ from rag_pipeline.core.text.abbreviations import find_unshortened, find_unspelle
 from rag_pipeline.core.text.form_words import FORM_SHARE, find_form_terms, find_form_words
 from rag_pipeline.core.text.terms import extract_terms, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors, SparseVector
-from rag_pipeline.retrieval.filters import Scope, build_point_filter
+from rag_pipeline.retrieval.queries import Scope, build_point_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationFailedError
 from rag_pipeline.core.models import Closing
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
 from rag_pipeline.retrieval.hits import check_results
+from rag_pipeline.retrieval.limits import MAX_BATCH, Protection, ServiceLimits
+from rag_pipeline.retrieval.logs import configure_logging
 from rag_pipeline.retrieval.opening import open_retriever
-from rag_pipeline.retrieval.protection.limits import MAX_BATCH, Protection, ServiceLimits
-from rag_pipeline.retrieval.protection.logs import configure_logging
-from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.retrieval.queries import DEFAULT_TOP_K, Query, QueryFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from rag_pipeline.serving.protection.limits import LIMITED_PATHS
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from rag_pipeline.retrieval.protection.limits import Protection
-    from rag_pipeline.retrieval.protection.logs import Operation
+    from rag_pipeline.retrieval.limits import Protection
+    from rag_pipeline.retrieval.logs import Operation
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The content type of `Metrics.render`."""

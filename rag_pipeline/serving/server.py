@@ -19,7 +19,7 @@ from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, describe_kind
 from rag_pipeline.retrieval import read_contents
-from rag_pipeline.retrieval.protection.logs import configure_logging
+from rag_pipeline.retrieval.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import Metrics

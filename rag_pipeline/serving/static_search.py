@@ -23,8 +23,7 @@ from rag_pipeline.adapters.embedders.local import find_browser_files, read_word_
 from rag_pipeline.adapters.local_files import write_bytes_atomically
 from rag_pipeline.answering import confidence, grounding
 from rag_pipeline.answering.models import Source
-from rag_pipeline.answering.quoting.figures import MOST_FIGURES, list_shown
-from rag_pipeline.answering.quoting.passages import hide_solutions
+from rag_pipeline.answering.quoting.passages import MOST_FIGURES, hide_solutions, list_shown
 from rag_pipeline.answering.reading import small_talk
 from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
@@ -42,9 +41,9 @@ from rag_pipeline.retrieval import (
     ranking,
     search,
 )
-from rag_pipeline.retrieval.filters import DEFAULT_TOP_K
 from rag_pipeline.retrieval.models import Citation, name_edition, name_section
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
+from rag_pipeline.retrieval.queries import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

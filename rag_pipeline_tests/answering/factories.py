@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.payload import ChunkMetadata
 from rag_pipeline.core.text.terms import extract_terms, extract_words
+from rag_pipeline.retrieval.limits import Protection
 from rag_pipeline.retrieval.models import (
     ChannelScores,
     Citation,
@@ -17,7 +18,6 @@ from rag_pipeline.retrieval.models import (
     ScoredChunk,
     TermWeight,
 )
-from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:

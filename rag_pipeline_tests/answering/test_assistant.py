@@ -19,7 +19,7 @@ from rag_pipeline.core.errors import (
     QueryEmptyError,
     StoreTimeoutError,
 )
-from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
+from rag_pipeline.retrieval.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
 from rag_pipeline_tests.answering.factories import (
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.core.protocols import ChatModel
+    from rag_pipeline.retrieval.logs import Operation
     from rag_pipeline.retrieval.models import RetrievalResult
-    from rag_pipeline.retrieval.protection.logs import Operation
 
 QUESTION = "How does a walking robot keep its balance with the capture point?"
 QUERY = Query(QUESTION)

@@ -7,7 +7,7 @@ import pytest
 from rag_pipeline.answering import Assistant
 from rag_pipeline.answering.checking import check_model, choose_questions
 from rag_pipeline.core.errors import AnswerServiceError
-from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
+from rag_pipeline.retrieval.open_index import ContentsPage, ContentsSection
 from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel, make_chunk
 
 QUESTION = "How does a walking robot keep its balance with the capture point?"

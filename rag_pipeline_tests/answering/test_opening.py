@@ -20,7 +20,7 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.retrieval.protection.logs import Operation
+    from rag_pipeline.retrieval.logs import Operation
 
 QUESTION = Query("How does a soft gripper hold an egg?")
 SELECTED = Query(

@@ -13,7 +13,7 @@ from rag_pipeline.answering.assistant import reword, translate
 from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.preparing import Plan
 from rag_pipeline.core.errors import AnswerServiceError
-from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
+from rag_pipeline.retrieval.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
 from rag_pipeline_tests.answering.factories import (

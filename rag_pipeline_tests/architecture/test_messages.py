@@ -15,7 +15,7 @@ RECORDS = {
     "core/errors.py",
     "ingestion/run.py",
     "ingestion/writing.py",
-    "retrieval/protection/logs.py",
+    "retrieval/logs.py",
     "serving/api/problems.py",
     "serving/metrics.py",
 }

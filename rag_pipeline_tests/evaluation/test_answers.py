@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering import Passage, Voice, answer
-from rag_pipeline.answering.refusals import decline, make_refusal
+from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.core.errors import AnswerError, AnswerServiceError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.evaluation.answers import evaluate_answers

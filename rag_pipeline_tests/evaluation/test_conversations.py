@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_pipeline.answering import Turn
-from rag_pipeline.answering.conversations.follow_ups import complete_question
+from rag_pipeline.answering.conversation import complete_question
 from rag_pipeline.core.errors import GoldenSetError, StoreTimeoutError
 from rag_pipeline.evaluation.gates import GateResult, check_gates
 from rag_pipeline.evaluation.golden_set import (

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.errors import StoreUnavailableError
-from rag_pipeline.retrieval.protection.logs import LOGGER_NAME
+from rag_pipeline.retrieval.logs import LOGGER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

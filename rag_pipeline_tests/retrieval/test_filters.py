@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.retrieval import QueryFilters
-from rag_pipeline.retrieval.filters import build_point_filter
+from rag_pipeline.retrieval.queries import build_point_filter
 
 
 def test_filters_by_source_version_and_language_restrict_the_fields_of_these_names() -> None:

@@ -12,7 +12,7 @@ import uvicorn
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.retrieval import open_retriever
-from rag_pipeline.retrieval.protection.limits import Protection
+from rag_pipeline.retrieval.limits import Protection
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.server import BOUNDS

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from rag_pipeline.core.errors import StoreTimeoutError
-from rag_pipeline.retrieval.protection.limits import Protection
-from rag_pipeline.retrieval.protection.logs import Operation
+from rag_pipeline.retrieval.limits import Protection
+from rag_pipeline.retrieval.logs import Operation
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 

@@ -19,10 +19,10 @@ from rag_pipeline.answering.quoting.choosing import (
     list_subjects,
     measure_definition,
 )
-from rag_pipeline.answering.quoting.figures import find_figures
 from rag_pipeline.answering.quoting.passages import (
     describes_image,
     ends_sentence,
+    find_figures,
     refers_back,
 )
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question

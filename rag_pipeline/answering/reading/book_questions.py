@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.answering.voice import Voice
-    from rag_pipeline.retrieval.open_index import OpenIndex
-    from rag_pipeline.retrieval.outline import ContentsPage
+    from rag_pipeline.retrieval.open_index import ContentsPage, OpenIndex
     from rag_pipeline.retrieval.queries import Query
 
 _MAX_PLACES: Final = 8  # pages that an answer names

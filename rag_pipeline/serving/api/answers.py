@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 
 from rag_pipeline.answering import PreparedAnswer
+from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
-from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.protocols import LoggedAnswer
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
 from rag_pipeline.serving.api.messages import AnswerRequest

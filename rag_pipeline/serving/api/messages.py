@@ -19,8 +19,7 @@ from pydantic import (
 
 from rag_pipeline.answering.models import Turn
 from rag_pipeline.core.payload import FILTERS
-from rag_pipeline.retrieval.filters import QueryFilters
-from rag_pipeline.retrieval.queries import Mode, Query
+from rag_pipeline.retrieval.queries import Mode, Query, QueryFilters
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.protection.limits import MAX_SELECTION_PARTS
 

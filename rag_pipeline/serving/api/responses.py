@@ -19,13 +19,13 @@ from rag_pipeline.answering.models import (
     Passage,
     Reason,
 )
-from rag_pipeline.answering.quoting.figures import list_shown
+from rag_pipeline.answering.quoting.passages import list_shown
 from rag_pipeline.core.models import Figure
 from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.contents import SectionText
 from rag_pipeline.retrieval.models import Citation
-from rag_pipeline.retrieval.outline import ContentsSection
+from rag_pipeline.retrieval.open_index import ContentsSection
 from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline.serving.api.schemas import make_schema
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
     from rag_pipeline.retrieval.models import RetrievalResult
-    from rag_pipeline.retrieval.outline import ContentsPage
+    from rag_pipeline.retrieval.open_index import ContentsPage
 
 
 Offer = Literal["answer_anyway", "whole_book", "drop_filters"]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from rag_pipeline.core.models import SITE_FILES
 from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
-from rag_pipeline.retrieval.filters import ANY_VALUE
+from rag_pipeline.retrieval.queries import ANY_VALUE
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.mcp.results import (
     MAX_RESULT_TOKENS,

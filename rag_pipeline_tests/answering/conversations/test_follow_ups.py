@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.answering import Turn
-from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
+from rag_pipeline.answering.conversation import complete_question, needs_earlier
 from rag_pipeline.answering.preparing import plan_question
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.retrieval.queries import Mode, Query

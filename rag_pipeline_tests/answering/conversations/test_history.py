@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.answering import Turn
-from rag_pipeline.answering.conversations import history
-from rag_pipeline.answering.conversations.history import (
+from rag_pipeline.answering import Turn, conversation
+from rag_pipeline.answering.conversation import (
     MAX_HISTORY_TOKENS,
     MAX_TURNS,
     choose_turns,
@@ -78,13 +77,13 @@ def test_joiners_of_persian_words_and_emoji_stay() -> None:
 
 def test_turns_beyond_the_budget_are_not_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
     cleaned: list[str] = []
-    clean = history._clean_text  # noqa: SLF001  # the number of its calls is tested
+    clean = conversation._clean_text  # noqa: SLF001  # the number of its calls is tested
     monkeypatch.setattr(
-        history, "_clean_text", lambda text, most: cleaned.append(text) or clean(text, most)
+        conversation, "_clean_text", lambda text, most: cleaned.append(text) or clean(text, most)
     )
     turns = [Turn(f"What is joint {number}?") for number in range(100)]
-    assert len(choose_turns(turns, QUERY)) == history.MAX_TURNS
-    assert not any(turn.question in cleaned for turn in turns[: -history.MAX_TURNS])
+    assert len(choose_turns(turns, QUERY)) == conversation.MAX_TURNS
+    assert not any(turn.question in cleaned for turn in turns[: -conversation.MAX_TURNS])
 
 
 def test_control_characters_are_removed() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.answering import Turn
-from rag_pipeline.answering.conversations.history import (
+from rag_pipeline.answering.conversation import (
     MAX_REWRITE_CHARS,
     read_rewrite,
     rewrite_messages,

@@ -17,7 +17,7 @@ from rag_pipeline.answering.reading.book_questions import (
 )
 from rag_pipeline.answering.voice import LANGUAGES, Voice
 from rag_pipeline.retrieval import Mode, Query, QueryFilters, open_retriever
-from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
+from rag_pipeline.retrieval.open_index import ContentsPage, ContentsSection
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_pipeline.core.errors import QueryError, StoreUnavailableError
-from rag_pipeline.retrieval.protection.breaker import CircuitBreaker
+from rag_pipeline.retrieval.limits import CircuitBreaker
 
 
 def test_a_failed_probe_keeps_the_breaker_open() -> None:

@@ -27,11 +27,10 @@ from rag_pipeline.retrieval import (
     RetrievalService,
     Retriever,
     ServiceLimits,
+    limits,
     open_retriever,
 )
-from rag_pipeline.retrieval.protection import breaker
-from rag_pipeline.retrieval.protection.breaker import run_within
-from rag_pipeline.retrieval.protection.limits import Protection
+from rag_pipeline.retrieval.limits import Protection, run_within
 from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.retrieval.disturbances import FlakySession, watch_lines
@@ -245,7 +244,7 @@ def test_many_questions_have_more_time_than_one_question() -> None:
 def test_the_wait_for_a_free_thread_counts_towards_the_time_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(breaker, "_running", BoundedSemaphore(1))
+    monkeypatch.setattr(limits, "_running", BoundedSemaphore(1))
     let_go = Event()
 
     def on_timeout(limit_s: float) -> StoreTimeoutError:
@@ -268,7 +267,7 @@ def test_running_calls_of_the_parent_do_not_count_in_a_forked_process() -> None:
     child = os.fork()
     if child == 0:
         try:
-            os._exit(breaker._running._value != breaker._MAX_RUNNING)  # noqa: SLF001  # the counter is private
+            os._exit(limits._running._value != limits._MAX_RUNNING)  # noqa: SLF001  # the counter is private
         finally:
             os._exit(2)  # after an error, the child must not continue with the tests
     let_go.set()

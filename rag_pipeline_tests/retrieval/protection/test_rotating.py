@@ -6,7 +6,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from rag_pipeline.retrieval.protection.logs import SharedRotatingHandler
+from rag_pipeline.retrieval.logs import SharedRotatingHandler
 
 if TYPE_CHECKING:
     from pathlib import Path

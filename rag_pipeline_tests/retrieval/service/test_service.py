@@ -25,7 +25,7 @@ from rag_pipeline.retrieval import (
 )
 from rag_pipeline.retrieval import service as service_module
 from rag_pipeline.retrieval.hits import RESULT_RULES, check_results
-from rag_pipeline.retrieval.protection.logs import configure_logging
+from rag_pipeline.retrieval.logs import configure_logging
 from rag_pipeline_tests.retrieval.disturbances import watch_lines
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 

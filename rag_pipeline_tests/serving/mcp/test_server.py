@@ -21,7 +21,7 @@ from rag_pipeline.answering import Assistant
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Query, open_retriever
-from rag_pipeline.retrieval.outline import ContentsPage
+from rag_pipeline.retrieval.open_index import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.mcp.results import cut_text

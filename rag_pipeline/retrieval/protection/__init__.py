@@ -1,1 +1,0 @@
-"""Time limits, circuit breakers and log lines around every search and answer."""
