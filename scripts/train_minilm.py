@@ -36,7 +36,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy, normalize, softplus
 from transformers import BertModel
 
-from rag_pipeline.ingestion.embedding import group_words
+from rag_pipeline.ingestion.stages import group_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,7 +28,6 @@ from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.embedding import split_chunks
 from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.planning import (
@@ -38,6 +37,7 @@ from rag_pipeline.ingestion.planning import (
     sweep_if_idle,
 )
 from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.ingestion.stages import split_chunks
 from rag_pipeline.ingestion.writing import compute_data_version
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The events that an ingestion run yields while it works, and how far it is.
+"""The events that an ingestion run yields while it works.
 
 Dagster, the command line and the ingestion report all read the same events.
 """
@@ -110,38 +110,31 @@ def ends_document(event: IngestionEvent) -> bool:
 IngestionEvent: TypeAlias = RunPlanned | StageDone | DocFailure | DocDeleted | RunEnded | RunFailed
 
 
-class RunProgress:
-    """The progress of a run, which is announced to other processes.
+def follow_run(
+    planned: RunPlanned, events: Iterable[IngestionEvent], announce: Announce
+) -> Iterator[IngestionEvent]:
+    """Yield the events of a run, and announce each document that is indexed or has failed.
 
     Args:
         planned: The plan of the run.
-        announce: Tells other processes the numbers.
+        events: The events.
+        announce: Tells other processes how many documents are done, and how many there are.
+
+    Raises:
+        EmbeddingServiceError: The embedding service does not answer. The numbers are added to the
+            message.
     """
-
-    def __init__(self, planned: RunPlanned, announce: Announce) -> None:
-        discovery = planned.scan.discovery
-        self._total = len(discovery.docs) + len(discovery.failures)
-        waiting = {doc.doc_id for doc in planned.scan.plan.process} | {*planned.doc_ids}
-        self._done = self._total - len(waiting)
-        self._announce = announce
-        announce(self._done, self._total)
-
-    def follow(self, events: Iterable[IngestionEvent]) -> Iterator[IngestionEvent]:
-        """Yield the events, and announce each document that is indexed or has failed.
-
-        Raises:
-            EmbeddingServiceError: The embedding service does not answer. The numbers are added to
-                the message.
-        """
-        try:
-            for event in events:
-                if ends_document(event):
-                    self._done += 1
-                    self._announce(self._done, self._total)
-                yield event
-        except EmbeddingServiceError as error:
-            message = (
-                f"{error}. {self._done} of {self._total} documents are indexed; the next ingest "
-                "continues with the others"
-            )
-            raise EmbeddingServiceError(message) from error
+    discovery = planned.scan.discovery
+    total = len(discovery.docs) + len(discovery.failures)
+    waiting = {doc.doc_id for doc in planned.scan.plan.process} | {*planned.doc_ids}
+    done = total - len(waiting)
+    announce(done, total)
+    try:
+        for event in events:
+            if ends_document(event):
+                done += 1
+                announce(done, total)
+            yield event
+    except EmbeddingServiceError as error:
+        rest = f"{done} of {total} documents are indexed; the next ingest continues with the others"
+        raise EmbeddingServiceError(f"{error}. {rest}") from error

@@ -20,6 +20,7 @@ from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
 from rag_pipeline.core.text.sentences import find_page_line
+from rag_pipeline.ingestion.cards import UNREAD_FIELD, is_category, write_category
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation, write_spec
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, Use
@@ -29,8 +30,8 @@ from rag_pipeline.ingestion.markdown.source import (
     read_doc,
     read_front_matter,
 )
-from rag_pipeline.ingestion.partials.cards import UNREAD_FIELD, is_category, write_category
-from rag_pipeline.ingestion.partials.splicing import (
+from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
+from rag_pipeline.ingestion.splicing import (
     Splicer,
     find_site_dir,
     is_spec,
@@ -39,7 +40,6 @@ from rag_pipeline.ingestion.partials.splicing import (
     read_imports,
     settle_images,
 )
-from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.openapi import SpecPage
     from rag_pipeline.ingestion.markdown.page import PageContent
     from rag_pipeline.ingestion.markdown.source import FrontMatter
-    from rag_pipeline.ingestion.partials.splicing import ImportedFiles
+    from rag_pipeline.ingestion.splicing import ImportedFiles
 
 _PACKED: Final = re.compile(r"[A-Za-z0-9+/]{16,}=*$|\{")
 _IMPORTS: Final = re.compile(r"\s*(?:import\s(?:.|\n(?!\n))*\n{2,}\s*)*")

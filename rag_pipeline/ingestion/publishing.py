@@ -26,9 +26,13 @@ from rag_pipeline.core.site.files import (
     read_site_file,
     write_site_file,
 )
-from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.html import JSX
-from rag_pipeline.ingestion.markdown.constructs.text import MARKER, PARAGRAPH, THEMATIC_BREAK
+from rag_pipeline.ingestion.markdown.constructs.text import (
+    DIRECTIVE,
+    MARKER,
+    PARAGRAPH,
+    THEMATIC_BREAK,
+)
 from rag_pipeline.ingestion.markdown.edits import PageEdits
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import (

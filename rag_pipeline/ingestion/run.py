@@ -26,8 +26,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding import PART_CHUNKS, embed_docs
-from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, RunProgress, StageDone
+from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone, follow_run
 from rag_pipeline.ingestion.planning import (
     Scan,
     check_plan,
@@ -42,7 +41,13 @@ from rag_pipeline.ingestion.planning import (
     scan_docs,
 )
 from rag_pipeline.ingestion.site.detection import check_sources
-from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun, prepare_doc
+from rag_pipeline.ingestion.stages import (
+    PART_CHUNKS,
+    DocInProgress,
+    IngestionRun,
+    embed_docs,
+    prepare_doc,
+)
 from rag_pipeline.ingestion.writing import (
     check_points,
     delete_doc,
@@ -351,7 +356,6 @@ def run_ingestion(
             check_plan(context, request, target)
             docs, deletes, failures = _choose_free(context, request, run_id, target)
             planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
-            progress = RunProgress(planned, announce)
             yield planned
             yield from failures
             failed, places = list(failures), set[tuple[str, str]]()
@@ -359,7 +363,7 @@ def run_ingestion(
             with ExitStack() as stack:
                 if request.rebuild:
                     run = replace(run, store=stack.enter_context(run.hold_store()))
-                for event in progress.follow(carry_out(run, docs, deletes)):
+                for event in follow_run(planned, carry_out(run, docs, deletes), announce):
                     if isinstance(event, DocFailure):
                         failed.append(event)
                     if isinstance(event, StageDone):
@@ -372,7 +376,8 @@ def run_ingestion(
                 refresh_ledger(run.ledger, planned.unchanged, target.entries)
                 if {doc.doc_id for doc in target.plan.process} <= set(planned.doc_ids):
                     services.catalog.end_loading(target.collection_id)
-            _finish(context, run)
+            record_site(context, run.ledger)
+            run.ledger.release(run.run_id)
     except Exception as error:
         yield RunFailed(error)
         raise
@@ -397,11 +402,6 @@ def _choose_free(
     mine = context.services.open_ledger(scan.collection_id).claim(wanted, run_id)
     free = tuple(doc for doc in docs if doc.doc_id in mine)
     return free, tuple(doc_id for doc_id in deletes if doc_id in mine), failures
-
-
-def _finish(context: IngestionContext, run: IngestionRun) -> None:
-    record_site(context, run.ledger)
-    run.ledger.release(run.run_id)
 
 
 def _clean_up(services: Services) -> None:

@@ -1,20 +1,30 @@
-"""The first stages of a document: record, parse and chunk it.
+"""The stages of a document up to its vectors: parse and chunk it, and embed its chunks.
 
-The last stage, which writes the points, is in `writing`.
+The last stage, which writes the points, is in `writing`. The vectors of a document with more than
+256 chunks are computed, stored and read back in parts, so that the memory does not grow with the
+size of a document. If the cache was lost, the vectors of indexed chunks come from the store.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
+import numpy as np
+
+from rag_pipeline.core.errors import EmbeddingDimensionError, StoreError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
-from rag_pipeline.core.protocols import LedgerEntry
+from rag_pipeline.core.protocols import LedgerEntry, PointFilter
+from rag_pipeline.core.rules import check_point
 from rag_pipeline.core.sources import find_place
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.terms import find_content_words
+from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import StageDone
@@ -24,18 +34,25 @@ from rag_pipeline.ingestion.markdown.source import (
     read_doc,
 )
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.partials.splicing import hash_content, read_imports
+from rag_pipeline.ingestion.splicing import hash_content, read_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc
-    from rag_pipeline.core.protocols import Ledger, PointStore
-    from rag_pipeline.core.vectors import ChunkVectors
+    from rag_pipeline.core.protocols import (
+        Embedder,
+        EmbeddingCache,
+        Ledger,
+        PointStore,
+        StoredPoint,
+        WindowEmbedder,
+    )
+    from rag_pipeline.core.vectors import EmbeddingModel, FloatMatrix, FloatVector, Window
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.planning import Scan
-
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -125,7 +142,7 @@ class DocInProgress:
         document: The parsed metadata and headings.
         chunks: The chunks, in order.
         vectors: The vectors of each chunk, in the order of the chunks; empty for a document whose
-            vectors are handled in parts, see `embedding_stage`.
+            vectors are handled in parts, see `embedding`.
         results: One event per finished stage.
         failure: Set when a stage fails; the later stages are then skipped.
         begun: The entry that this run wrote with `record_begun`; None before that.
@@ -156,23 +173,32 @@ class DocInProgress:
 def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
     """Run the stages of a document up to chunking.
 
+    Then mark the ledger entry of a changed document as incomplete, see `IngestionRun.record_begun`.
+
     Raises:
-        DocumentError: The file cannot be read or parsed.
+        DocumentError: The file cannot be read or parsed, or another run has changed the entry.
     """
     work.keep_result(Stage.DISCOVERED, work.doc.sha256[:16], {"size_bytes": work.doc.size_bytes})
-    _chunk(run, work, _parse(run, work))
-
-
-def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
-    """Mark a changed document's ledger entry as incomplete (see `record_begun`), once per run."""
+    parsed = _parse(run, work)
+    start = time.perf_counter()
+    _LOG.info("chunking %s, which has %d blocks", work.doc.doc_id, len(parsed.blocks))
+    chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
+    work.document, work.chunks = parsed.document, chunks
     doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
     wanted = (doc.sha256, run.context.fingerprint_of(doc.doc_id))
-    is_indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint) == wanted
-    if work.begun is not None or is_indexed:
-        return
-    work.begun = run.record_begun(
-        entry or run.make_entry(doc, data_version="", chunk_count=0, version=0)
-    )
+    if entry is None or (entry.sha256, entry.pipeline_fingerprint) != wanted:
+        begun = entry or run.make_entry(doc, data_version="", chunk_count=0, version=0)
+        work.begun = run.record_begun(begun)
+    version = hash_text(repr((*wanted, parsed.document, chunks)))[:16]
+    tokens = [chunk.token_count for chunk in chunks]
+    counts: dict[str, int | float | str] = {
+        "chunk_count": len(chunks),
+        "token_total": sum(tokens),
+        "token_max": max(tokens, default=0),
+        "word_total": sum(chunk.word_count for chunk in chunks),
+        "duration_s": time.perf_counter() - start,
+    }
+    work.keep_result(Stage.CHUNKS, version, counts)
 
 
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
@@ -182,7 +208,11 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     data = read_doc(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
     imported = read_imports(place, work.doc.path, data, work.doc.built)
-    work.doc = doc = _take_content(work.doc, hash_content(data, imported))
+    # If the scan found another hash, no file has the size, so the next scan reads the file again.
+    digest = hash_content(data, imported)
+    if digest != work.doc.sha256:
+        work.doc = replace(work.doc, sha256=digest, size_bytes=-1, mtime_ns=0)
+    doc = work.doc
     parsed = parse_doc(doc, run.context.settings.site, data, imported)
     document = parsed.document
     counts: dict[str, int | float | str] = {
@@ -205,31 +235,423 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     return parsed
 
 
-def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
-    start = time.perf_counter()
-    _LOG.info("chunking %s, which has %d blocks", work.doc.doc_id, len(parsed.blocks))
-    chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
-    work.document, work.chunks = parsed.document, chunks
-    mark_begun(run, work)
-    fingerprint = run.context.fingerprint_of(work.doc.doc_id)
-    version = hash_text(repr((work.doc.sha256, fingerprint, parsed.document, chunks)))[:16]
-    tokens = [chunk.token_count for chunk in chunks]
-    counts: dict[str, int | float | str] = {
-        "chunk_count": len(chunks),
-        "token_total": sum(tokens),
-        "token_max": max(tokens, default=0),
-        "word_total": sum(chunk.word_count for chunk in chunks),
-        "duration_s": time.perf_counter() - start,
-    }
-    work.keep_result(Stage.CHUNKS, version, counts)
+_Span: TypeAlias = tuple[int, int]
+
+_MOST_PARTS: Final = 64
+"""Largest number of parts of a text that has windows; a table of 100 KB has more."""
+
+_MOST_ROWS: Final = 1000
+"""Largest number of parts that stand for windows; a store limits the size of a point."""
 
 
-def _take_content(doc: DiscoveredDoc, sha256: str) -> DiscoveredDoc:
-    """Return `doc` with the hash of the content that this run indexes.
+@dataclass(frozen=True, slots=True)
+class EmbeddedChunks:
+    """The vectors of a list of chunks, and what it took to compute them.
 
-    If the scan found another hash, the size becomes -1. No file has this size, so the next scan
-    reads the file again.
+    Attributes:
+        vectors: The vectors of each chunk, in the order of the chunks.
+        embedded_hashes: SHA-256 of each embedding text that was sent to the model. All other
+            vectors came from the cache.
+        usage: Requests, retries, tokens and seconds; all zero if nothing was sent to the model.
+        windowed_chunk_ids: Chunks whose text was sent to the model in this call and is longer than
+            the model's input limit. The dense vector of such a chunk is the mean over its parts.
     """
-    if sha256 == doc.sha256:
-        return doc
-    return replace(doc, sha256=sha256, size_bytes=-1, mtime_ns=0)
+
+    vectors: tuple[ChunkVectors, ...]
+    embedded_hashes: frozenset[str]
+    usage: EmbeddingUsage
+    windowed_chunk_ids: tuple[str, ...]
+
+
+def embed_chunks(
+    chunks: Sequence[Chunk],
+    embedder: Embedder,
+    cache: EmbeddingCache,
+    read_spare: Callable[[frozenset[str]], Mapping[str, ChunkVectors]] = lambda _: {},
+) -> EmbeddedChunks:
+    """Return the vectors of chunks; only texts that are not in the cache are sent to the model.
+
+    The text that is embedded is `chunk.embedding_text` (headings and body), not the stored
+    `chunk.text`. New vectors are written to the cache before the function returns.
+
+    Args:
+        chunks: Chunks of one or more documents. A text that occurs several times is embedded once.
+        embedder: The model. It gets all new texts in one call, so that it can batch them.
+        cache: Vectors by model fingerprint and SHA-256 of the embedding text. A cached vector with
+            a wrong dimension or with values that are not finite is computed again.
+        read_spare: Takes the hashes of texts that the cache lacks, and returns those of their
+            vectors that another place has, by text hash. They are sound and of the same model.
+
+    Returns:
+        The vectors, in the order of `chunks`.
+
+    Raises:
+        EmbeddingServiceError: The service failed after all retries. Nothing was cached.
+        EmbeddingDimensionError: The model returned a wrong number of vectors, a wrong dimension or
+            values that are not finite.
+    """
+    model = embedder.model
+    hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
+    kept = cache.get_many(model.fingerprint, sorted(set(hashes)))
+    known = {text_hash: found for text_hash, found in kept.items() if _is_sound(found, model)}
+    if lacking := frozenset(hashes) - known.keys():
+        restored = read_spare(lacking)
+        if restored:
+            cache.put_many(model.fingerprint, restored)
+        known |= restored
+    missing: dict[str, Chunk] = {}
+    for text_hash, chunk in zip(hashes, chunks, strict=True):
+        if text_hash not in known:
+            missing.setdefault(text_hash, chunk)
+    windowed: frozenset[str] = frozenset()
+    usage = EmbeddingUsage()
+    if missing:
+        fresh, usage, windowed = _embed_missing(missing, embedder)
+        cache.put_many(model.fingerprint, fresh)
+        known |= fresh
+    return EmbeddedChunks(
+        vectors=tuple(known[text_hash] for text_hash in hashes),
+        embedded_hashes=frozenset(missing),
+        usage=usage,
+        windowed_chunk_ids=tuple(
+            chunk.chunk_id
+            for chunk, text_hash in zip(chunks, hashes, strict=True)
+            if text_hash in windowed
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The inputs that the model gets for one text.
+
+    Attributes:
+        parts: The whole text, or its parts if it is longer than the model's input limit.
+        windows: The windows (groups of words that get a vector each) of each part; an empty tuple
+            for each part if the model does not support windows.
+    """
+
+    parts: tuple[str, ...]
+    windows: tuple[tuple[Window, ...], ...]
+
+
+def _embed_missing(
+    missing: dict[str, Chunk], embedder: Embedder
+) -> tuple[dict[str, ChunkVectors], EmbeddingUsage, frozenset[str]]:
+    """Embed the text of each chunk in `missing`, which maps text hashes to chunks, in one call.
+
+    Returns the vectors by text hash, the usage, and the hashes of texts that were cut into parts.
+    """
+    plans = _plan_texts(list(missing.values()), embedder)
+    texts = [text for plan in plans for text in plan.parts]
+    windows = [spans for plan in plans for spans in plan.windows]
+    if embedder.model.window_words is None:
+        rows, usage = embedder.embed_passages(texts)
+    else:
+        rows, usage = cast("WindowEmbedder", embedder).embed_passages(texts, windows)
+    _check_rows(rows, len(texts) + sum(map(len, windows)), embedder.model)
+    fresh: dict[str, ChunkVectors] = {}
+    part, window = 0, len(texts)
+    for text_hash, plan in zip(missing, plans, strict=True):
+        parts = rows[part : part + len(plan.parts)]
+        part += len(parts)
+        own = rows[window : window + sum(map(len, plan.windows))]
+        window += len(own)
+        dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
+        rest = own if len(own) else _merge_rows(parts)
+        fresh[text_hash] = ChunkVectors(round_numbers(dense), round_numbers(rest))
+    windowed = frozenset(
+        text_hash for text_hash, plan in zip(missing, plans, strict=True) if len(plan.parts) > 1
+    )
+    return fresh, usage, windowed
+
+
+def _merge_rows(rows: FloatMatrix) -> FloatMatrix:
+    """Return at most `_MOST_ROWS` rows; each is the mean of equally many consecutive rows."""
+    size = -(-len(rows) // _MOST_ROWS)
+    if size <= 1:
+        return rows
+    return np.array([_unit_mean(rows[at : at + size]) for at in range(0, len(rows), size)])
+
+
+def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
+    """Return for each chunk the parts and the windows of its embedding text.
+
+    A text over the model's input limit is cut into parts. A window is a group of words that gets a
+    vector of its own. A text of more than `_MOST_PARTS` parts has no windows.
+    """
+    limit, window_words = embedder.model.max_input_tokens, embedder.model.window_words
+    totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
+    plans = []
+    for chunk, total in zip(chunks, totals, strict=True):
+        parts: tuple[str, ...] = (chunk.embedding_text,)
+        if total > limit:
+            spans = cut_parts(chunk.embedding_text, limit, embedder)
+            parts = tuple(chunk.embedding_text[start:end] for start, end in spans)
+        words = window_words if len(parts) <= _MOST_PARTS else None
+        windows = [group_words(part, words) if words else () for part in parts]
+        plans.append(_Plan(parts, tuple(windows)))
+    return plans
+
+
+def group_words(text: str, count: int) -> tuple[Window, ...]:
+    """Group the content words of a text into windows of `count` consecutive words, in order.
+
+    Content words are all words except stop words. Each window, which gets a vector of its own,
+    lists the (start, end) offsets of its words. The last window may have fewer words.
+    """
+    words = find_content_words(text)
+    return tuple(tuple(words[at : at + count]) for at in range(0, len(words), count))
+
+
+def cut_parts(text: str, max_tokens: int, embedder: Embedder) -> tuple[_Span, ...]:
+    """Cut a text into parts of whole sentences that have at most `max_tokens` model tokens each.
+
+    A sentence that is longer than the limit is cut between words, a longer word between
+    characters. No part begins or ends with white space.
+
+    Args:
+        text: The text. A text of only white space gives no parts.
+        max_tokens: Longest part in tokens of the embedder, at least 1.
+        embedder: The model whose tokens are counted.
+
+    Returns:
+        The (start, end) offsets of the parts, in order. They cover everything except white space.
+    """
+    parts: list[_Span] = []
+    total = 0
+    for (start, end), count in _cut_pieces(text, max_tokens, embedder):
+        if parts and total + count <= max_tokens:
+            parts[-1] = (parts[-1][0], end)
+            total += count
+        else:
+            parts.append((start, end))
+            total = count
+    return tuple(parts)
+
+
+def _cut_pieces(text: str, max_tokens: int, embedder: Embedder) -> list[tuple[_Span, int]]:
+    """Return the span and token count of each sentence of a text, in order.
+
+    A sentence with more than `max_tokens` tokens is returned in several pieces. A count includes
+    the white space up to the next sentence.
+    """
+    sentences = split_sentences(text)
+    following = [start for start, _ in sentences[1:]] + [len(text)]
+    counts = embedder.count_tokens(
+        [text[start:after] for (start, _), after in zip(sentences, following, strict=False)]
+    )
+    pieces: list[tuple[_Span, int]] = []
+    for (start, end), count in zip(sentences, counts, strict=True):
+        cut = _cut_long_sentence(text[start:end], count, max_tokens, embedder)
+        pieces.extend((_shift(span, start), tokens) for span, tokens in cut)
+    return pieces
+
+
+def _cut_long_sentence(
+    sentence: str, count: int, max_tokens: int, embedder: Embedder
+) -> list[tuple[_Span, int]]:
+    """Halve a sentence until each piece fits the limit, and return the pieces' spans and counts.
+
+    The cut is at the space nearest to the middle; without a space it is exactly in the middle.
+    """
+    if count <= max_tokens or len(sentence) <= 1:
+        return [((0, len(sentence)), min(count, max_tokens))]
+    middle = len(sentence) // 2
+    before, after = sentence.rfind(" ", 1, middle + 1), sentence.find(" ", middle, -1)
+    spaces = [place for place in (before, after) if place > 0]
+    cut = min(spaces, key=lambda place: abs(place - middle)) if spaces else middle
+    pieces: list[tuple[_Span, int]] = []
+    for start, half in ((0, sentence[:cut].rstrip()), (cut, sentence[cut:])):
+        begin = start + len(half) - len(half.lstrip())
+        half_count = embedder.count_tokens([half])[0]
+        cuts = _cut_long_sentence(half.lstrip(), half_count, max_tokens, embedder)
+        pieces.extend((_shift(span, begin), tokens) for span, tokens in cuts)
+    return pieces
+
+
+def _shift(span: _Span, offset: int) -> _Span:
+    return span[0] + offset, span[1] + offset
+
+
+def _unit_mean(rows: FloatMatrix) -> FloatVector:
+    """Return the mean of the rows, scaled to unit length; the first row if the mean is zero."""
+    mean: FloatVector = rows.mean(axis=0)
+    norm = float(np.linalg.norm(mean))
+    if norm == 0.0:
+        mean, norm = rows[0], 1.0
+    return (mean / norm).astype(np.float32)
+
+
+def _is_sound(vectors: ChunkVectors, model: EmbeddingModel) -> bool:
+    """Return True if cached vectors have the model's dimension and only finite values."""
+    rows = (vectors.dense[np.newaxis, :], vectors.windows)
+    return all(matrix.shape[1] == model.dim and np.isfinite(matrix).all() for matrix in rows)
+
+
+def _check_rows(rows: FloatMatrix, count: int, model: EmbeddingModel) -> None:
+    """Check the shape of the vectors that the model returned, and that all values are finite.
+
+    Raises:
+        EmbeddingDimensionError: The shape is not (`count`, `model.dim`), or a value is not finite.
+    """
+    expected = f"{count} vectors of {model.dim} finite numbers"
+    if rows.shape != (count, model.dim):
+        raise EmbeddingDimensionError(model.model, expected, f"an array of shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        raise EmbeddingDimensionError(model.model, expected, "vectors with NaN or infinite values")
+
+
+PART_CHUNKS: Final = 256
+"""Largest number of chunks whose vectors are in memory at a time."""
+
+
+class _Segment(NamedTuple):
+    """Chunks that are embedded together: a whole document, or a part of a large one."""
+
+    work: DocInProgress
+    part: int
+    chunks: Sequence[Chunk]
+
+
+def split_chunks(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
+    """Split the chunks of a document into parts of 256; no chunks give one empty part."""
+    starts = range(0, max(len(chunks), 1), PART_CHUNKS)
+    return [chunks[start : start + PART_CHUNKS] for start in starts]
+
+
+def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
+    """Embed the chunks of several documents together; the cache then has all their vectors.
+
+    Raises:
+        EmbeddingError: The service failed, or its vectors cannot be used.
+    """
+    figures = {work.doc.doc_id: Counter[str]() for work in group}
+    pending: list[_Segment] = []
+    for work in group:
+        for part, chunks in enumerate(split_chunks(work.chunks)):
+            if sum(len(each.chunks) for each in pending) + len(chunks) > PART_CHUNKS:
+                _embed_segments(run, pending, figures)
+                pending = []
+            pending.append(_Segment(work, part, chunks))
+    if pending:
+        _embed_segments(run, pending, figures)
+    fingerprint = run.context.services.embedder.model.fingerprint
+    for work in group:
+        hashes = "".join(hash_text(chunk.embedding_text) for chunk in work.chunks)
+        version = hash_text(fingerprint + hashes)[:16]
+        work.keep_result(Stage.EMBEDDINGS, version, dict(figures[work.doc.doc_id]))
+
+
+def read_vectors(
+    run: IngestionRun, work: DocInProgress
+) -> Iterator[tuple[Sequence[Chunk], Sequence[ChunkVectors]]]:
+    """Yield the chunks of an embedded document with their vectors, in parts.
+
+    Raises:
+        StoreError: The database has lost a vector meanwhile.
+    """
+    if len(work.chunks) <= PART_CHUNKS:
+        yield work.chunks, work.vectors
+        return
+    for chunks in split_chunks(work.chunks):
+        yield chunks, _load_vectors(run, work, chunks)
+
+
+def _embed_segments(
+    run: IngestionRun, segments: Sequence[_Segment], figures: dict[DocId, Counter[str]]
+) -> None:
+    """Embed segments in one call, and add to the figures of each document."""
+    context = run.context
+    embedder = context.services.embedder
+    chunks = [chunk for segment in segments for chunk in segment.chunks]
+    first = segments[0].work
+    place = f"from chunk {segments[0].part * PART_CHUNKS + 1} of {len(first.chunks)}"
+    _LOG.info(
+        "embedding %d chunks of %s with the %s model %s",
+        len(chunks),
+        f"{first.doc.doc_id} {place}" if len(segments) == 1 else f"{len(segments)} documents",
+        embedder.model.provider,
+        embedder.model.model,
+    )
+    embedded = embed_chunks(
+        chunks,
+        embedder,
+        context.services.cache,
+        lambda lacking: _read_stored(run, [each.work.doc.doc_id for each in segments], lacking),
+    )
+    fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
+    figures[first.doc.doc_id].update(
+        requests=embedded.usage.requests, retries=embedded.usage.retries
+    )
+    vectors = iter(embedded.vectors)
+    for work, _, own in segments:
+        rows = tuple(next(vectors) for _ in own)
+        if len(work.chunks) <= PART_CHUNKS:
+            work.vectors = rows
+        tokens = {hash_text(chunk.embedding_text): chunk.token_count for chunk in own}
+        # A text that several documents contain counts only for the first of them.
+        new = tokens.keys() & fresh
+        fresh -= new
+        tokens_new = sum(tokens[text_hash] for text_hash in new)
+        share = len(new) / len(embedded.embedded_hashes) if new else 0.0
+        counts: dict[str, float] = {
+            "texts_embedded": len(new),
+            "embeddings_reused": len(own) - len(new),
+            "tokens_embedded": tokens_new,
+            "tokens_reused": sum(chunk.token_count for chunk in own) - tokens_new,
+            "windowed_chunks": sum(chunk.chunk_id in windowed for chunk in own),
+            "duration_s": embedded.usage.seconds * share,
+            "cost_usd": tokens_new * context.price_per_token_usd,
+        }
+        figures[work.doc.doc_id].update(counts)
+
+
+def _read_stored(
+    run: IngestionRun, doc_ids: Sequence[DocId], text_hashes: frozenset[str]
+) -> dict[str, ChunkVectors]:
+    """Return the vectors that points of the given documents in the current collection have.
+
+    They replace those of a database that was damaged or deleted, together with the ledger.
+
+    Args:
+        run: The run.
+        doc_ids: Ids of the documents.
+        text_hashes: Hashes of the texts whose vectors are wanted.
+    """
+    services = run.context.services
+    model, collection_id = services.embedder.model, services.catalog.current_id()
+    if collection_id is None or (run.store and run.store.collection_id == collection_id):
+        return {}  # a first build contains only what this run wrote, and this run has it open
+    found: dict[str, ChunkVectors] = {}
+    try:
+        with closing(services.catalog.open(collection_id)) as store:
+            if store.space.model != model:
+                return {}
+            points = store.scroll(PointFilter.any_of(doc_path=tuple(doc_ids)))
+            ids = [point.point_id for point in points if _read_hash(point) in text_hashes]
+            for start in range(0, len(ids), PART_CHUNKS):
+                for point in store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True):
+                    if point.vectors and check_point(point, model.dim).has_sound_vectors:
+                        found[_read_hash(point)] = point.vectors
+    except StoreError as error:
+        _LOG.info("no vectors were read from the store: %s", error)
+    return found
+
+
+def _read_hash(point: StoredPoint) -> str:
+    return str(point.payload.get("embedding_hash"))
+
+
+def _load_vectors(
+    run: IngestionRun, work: DocInProgress, chunks: Sequence[Chunk]
+) -> tuple[ChunkVectors, ...]:
+    services = run.context.services
+    hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
+    kept = services.cache.get_many(services.embedder.model.fingerprint, sorted(set(hashes)))
+    if any(text_hash not in kept for text_hash in hashes):
+        raise StoreError(
+            f"the database has lost vectors of {work.doc.doc_id} meanwhile. Run `rag-pipeline "
+            "ingest` again"
+        )
+    return tuple(kept[text_hash] for text_hash in hashes)

@@ -23,9 +23,8 @@ from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import Finding, check_documents
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding import PART_CHUNKS, read_vectors
 from rag_pipeline.ingestion.events import DocDeleted, StageDone
-from rag_pipeline.ingestion.stages import mark_begun
+from rag_pipeline.ingestion.stages import PART_CHUNKS, read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols import PointStore, StoredPoint
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun
-
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -74,7 +72,6 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> S
     """
     assert work.document is not None  # noqa: S101  # the stage before has parsed it
     start = time.perf_counter()
-    mark_begun(run, work)
     existing = {
         point.point_id: point.payload
         for point in store.scroll(PointFilter.any_of(doc_path=(work.doc.doc_id,)))

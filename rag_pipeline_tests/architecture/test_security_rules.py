@@ -14,7 +14,13 @@ from rag_pipeline_tests.architecture.test_repository import MODULES, ROOT, name_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SITE_READERS = ("ingestion/site/", "ingestion/partials/", "ingestion/pages/", "ingestion/discovery")
+SITE_READERS = (
+    "ingestion/site/",
+    "ingestion/cards",
+    "ingestion/discovery",
+    "ingestion/publishing",
+    "ingestion/splicing",
+)
 READS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
 STARTS_PROGRAMS = {
     "rag_pipeline/evaluation/records.py",  # asks git for the revision

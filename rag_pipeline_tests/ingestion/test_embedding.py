@@ -11,7 +11,7 @@ import pytest
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage
-from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks
+from rag_pipeline.ingestion.stages import cut_parts, embed_chunks
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk, renumber
 

@@ -10,7 +10,7 @@ from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.partials.splicing import read_imports
+from rag_pipeline.ingestion.splicing import read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

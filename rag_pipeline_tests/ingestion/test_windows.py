@@ -16,7 +16,7 @@ from rag_pipeline.adapters.database.sqlite import SqliteDatabase
 from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.core.text.terms import STOP_WORDS, find_content_words
-from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks, group_words
+from rag_pipeline.ingestion.stages import cut_parts, embed_chunks, group_words
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder, read_window
 from rag_pipeline_tests.ingestion.records import make_chunk
 

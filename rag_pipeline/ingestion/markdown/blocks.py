@@ -23,10 +23,10 @@ from rag_pipeline.ingestion.markdown.constructs.code import (
     MDX_CODE_FENCE,
     find_mdx_fences,
 )
-from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, split_raw_headings
 from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, ESM, EXPRESSION, HTML, JSX
 from rag_pipeline.ingestion.markdown.constructs.text import (
+    DIRECTIVE,
     FOOTNOTES,
     FRONT_MATTER,
     LINK_REFERENCE,

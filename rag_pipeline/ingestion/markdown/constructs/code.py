@@ -21,8 +21,11 @@ from rag_pipeline.ingestion.markdown.construct import (
     begin_of,
     find_line,
 )
-from rag_pipeline.ingestion.markdown.constructs.directive import find_closing_mark, is_closed_by
-from rag_pipeline.ingestion.markdown.constructs.text import clean_away
+from rag_pipeline.ingestion.markdown.constructs.text import (
+    clean_away,
+    find_closing_mark,
+    is_closed_by,
+)
 from rag_pipeline.ingestion.markdown.tags import SCANNER, read_attributes
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 if TYPE_CHECKING:
     from rag_pipeline.core.models import ParsedDoc
 
-_FIXTURES = Path(__file__).parents[2] / "fixtures"
+_FIXTURES = Path(__file__).parents[1] / "fixtures"
 _SITE_DIR = _FIXTURES / "docusaurus-mdx-site"
 _TRUTH = json.loads((_FIXTURES / "docusaurus-mdx-truth.json").read_text(encoding="utf-8"))
 _SITE = SiteSettings("/", "docs", trailing_slash=False)

@@ -9,7 +9,7 @@ import pytest
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.partials.splicing import find_site_dir, resolve_import
+from rag_pipeline.ingestion.splicing import find_site_dir, resolve_import
 from rag_pipeline_tests.book import Book, make_book
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from rag_pipeline.core.models import SITE_FILES, Block
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, is_inside, read_site_file
 from rag_pipeline.core.text.sentences import LineOrigin, PageNotes
+from rag_pipeline.ingestion.cards import has_all_cards, is_category, read_cards, write_cards
 from rag_pipeline.ingestion.markdown.constructs.code import CODE_TAG, fence_code
 from rag_pipeline.ingestion.markdown.openapi import (
     CUT,
@@ -32,12 +33,6 @@ from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, find_imports
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source, read_front_matter
 from rag_pipeline.ingestion.markdown.tags import read_strings
-from rag_pipeline.ingestion.partials.cards import (
-    has_all_cards,
-    is_category,
-    read_cards,
-    write_cards,
-)
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 

@@ -1,1 +1,0 @@
-"""Tests of partials and of other files that pages import."""
