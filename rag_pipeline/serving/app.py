@@ -11,19 +11,16 @@ from fastapi.responses import PlainTextResponse
 from starlette.middleware.gzip import GZipMiddleware
 
 from rag_pipeline.answering.streams import WriteLimits
-from rag_pipeline.serving import readiness
-from rag_pipeline.serving.api import answers, search
+from rag_pipeline.serving.api import answers, search, service
 from rag_pipeline.serving.api.problems import add_problem_handlers, catch_errors
-from rag_pipeline.serving.chat.completions import make_chat_router
+from rag_pipeline.serving.api.service import Readiness, Service, get_service
+from rag_pipeline.serving.chat import make_chat_router
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection import limits as fixed
-from rag_pipeline.serving.protection.access import read_access_rules
 from rag_pipeline.serving.protection.limits import Turns, limit_rate, read_rate_limits
-from rag_pipeline.serving.protection.requests import ProtectedApp
-from rag_pipeline.serving.readiness import Readiness
+from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
 from rag_pipeline.serving.site import find_site_path, mount_site
-from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.serving.state import AnswerLog
+    from rag_pipeline.serving.log_writer import LogWriter
 
 _COMPRESSED_FROM_BYTES: Final = 2_000
 
@@ -40,7 +37,7 @@ def create_app(
     settings: Settings,
     assistant: Assistant,
     *,
-    log: AnswerLog | None = None,
+    log: LogWriter | None = None,
     site_dir: Path | None = None,
     hosts: Sequence[str] = (),
     metrics: Metrics | None = None,
@@ -65,7 +62,7 @@ def create_app(
     assistant.limits = WriteLimits(fixed.ANSWER_S, fixed.QUOTE_S)
     site_path = find_site_path(settings.site.base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
-    limits = read_rate_limits(settings, measured.count_rate_failure)
+    limits = read_rate_limits(settings, measured.rate_faults.inc)
     turns = Turns(settings.serve_client_answers)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
     app.state.service = Service(
@@ -76,7 +73,7 @@ def create_app(
         Readiness(assistant),
     )
     add_problem_handlers(app)
-    for router in (answers.router, search.router, readiness.router):
+    for router in (answers.router, search.router, service.router):
         app.include_router(router)
     app.include_router(make_chat_router(lambda request: get_service(request).assistant))
     mount_mcp(app, assistant, sorted(rules.hosts), sorted(rules.origins))
@@ -86,9 +83,7 @@ def create_app(
         app.add_api_route("/", greet, include_in_schema=False, response_class=PlainTextResponse)
     # Each of these runs before the ones above it.
     app.add_middleware(GZipMiddleware, minimum_size=_COMPRESSED_FROM_BYTES, compresslevel=5)
-    app.add_middleware(
-        limit_rate, limits=limits, on_refusal=measured.count_rate_limited, turns=turns
-    )
+    app.add_middleware(limit_rate, limits=limits, on_refusal=measured.rate_limited.inc, turns=turns)
     app.add_middleware(catch_errors)
     app.add_middleware(ProtectedApp, rules=rules, rates=limits)
     app.add_middleware(measured.watch_requests)

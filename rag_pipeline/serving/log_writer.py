@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict, deque
 from dataclasses import replace
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import QuestionLogError
+from rag_pipeline.core.errors import QuestionLogError, describe_kind
 from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.queries import Mode
 
@@ -23,6 +24,7 @@ _PAUSE_S: Final = 0.2  # before the second try; twice as long before the third
 _IDLE_S: Final = 3600.0  # an idle log deletes its expired answers about as often
 _CLOSE_S: Final = 5.0
 _KEPT_DELETIONS: Final = 10_000
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class LogWriter(Closing):
@@ -55,7 +57,7 @@ class LogWriter(Closing):
         self._batch: list[LoggedAnswer] = []
         self._changed = Condition()
         self._flushing = Lock()  # a second rating of an answer waits until the answer is written
-        self._is_closed = False
+        self._is_closed = self._has_lost = False
         self._thread = Thread(target=self._run, name="question-log", daemon=True)
         self._thread.start()
 
@@ -69,7 +71,7 @@ class LogWriter(Closing):
                 self._waiting.append(answer)
                 self._changed.notify_all()
         if not has_room:
-            self._on_failure(QuestionLogError("the queue of the question log is full or closed"))
+            self._lose(QuestionLogError("the queue of the question log is full or closed"))
 
     def rate(self, rating: Rating) -> bool:
         """Store a rating and return True, or return False if the answer is unknown.
@@ -172,8 +174,15 @@ class LogWriter(Closing):
             except Exception as error:  # noqa: BLE001  # the thread must go on
                 if attempt == _TRIES - 1 or self._is_closed:
                     for _ in range(max(1, len(answers))):
-                        self._on_failure(error)
+                        self._lose(error)
                     return
                 time.sleep(_PAUSE_S * 2**attempt)
             else:
                 return
+
+    def _lose(self, error: Exception) -> None:
+        """Report a lost entry. The first one is logged too."""
+        self._on_failure(error)
+        if not self._has_lost:
+            self._has_lost = True
+            _LOGGER.warning("the question log lost an entry (%s)", describe_kind(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -14,7 +15,7 @@ from rag_pipeline.serving.protection.limits import LIMITED_PATHS
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from rag_pipeline.retrieval.limits import Protection
+    from rag_pipeline.retrieval.limits import CircuitBreaker, Protection
     from rag_pipeline.retrieval.logs import Operation
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -31,11 +32,13 @@ class Metrics:
 
     Attributes:
         registry: The registry of Prometheus.
+        rate_limited: Counts questions that exceeded a rate limit.
+        rate_faults: Counts faults of the place where several processes count together.
+        log_faults: Counts entries that the question log could not store.
     """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._watched: Protection | None = None
         self._requests = self._counter("http_requests", "Requests.", "method", "route", "status")
         self._latency = self._histogram(
             "http_request_seconds", "Seconds from a request to the end of its response.", "route"
@@ -56,9 +59,9 @@ class Metrics:
         self._model_faults = self._counter(
             "model_failures", "Answers that quote the book because the model failed.", "code"
         )
-        self._limited = self._counter("rate_limited", "Questions over a rate limit.")
-        self._limit_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
-        self._log_faults = self._counter("question_log_failures", "Lost entries of the log.")
+        self.rate_limited = self._counter("rate_limited", "Questions over a rate limit.")
+        self.rate_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
+        self.log_faults = self._counter("question_log_failures", "Lost entries of the log.")
         self._breakers = self._gauge(
             "breaker_state", "0: closed, 1: half-open, 2: open.", "service"
         )
@@ -89,42 +92,16 @@ class Metrics:
                 self._notices.labels(notice).inc()
             if "model_error" in details:
                 self._model_faults.labels(str(details["model_error"])).inc()
-        self._read_breakers()
 
     def watch_breakers(self, protection: Protection) -> None:
         """Report the states of the circuit breakers from now on."""
-        self._watched = protection
-        self._read_breakers()
-
-    def _read_breakers(self) -> None:
-        """Copy the states of the circuit breakers."""
-        if self._watched is not None:
-            for name in ("embedding", "store", "chat_model"):
-                state = getattr(self._watched, name).state
-                self._breakers.labels(name).set(_BREAKER_STATES[state])
-
-    def count_rate_limited(self) -> None:
-        """Count a question that exceeded a rate limit."""
-        self._limited.inc()
-
-    def count_rate_failure(self) -> None:
-        """Count a fault of the place where several processes count together."""
-        self._limit_faults.inc()
-
-    def count_log_failure(self) -> None:
-        """Count an entry that the question log could not store."""
-        self._log_faults.inc()
+        for name in ("embedding", "store", "chat_model"):
+            gauge = self._breakers.labels(name)
+            gauge.set_function(partial(_read_state, getattr(protection, name)))
 
     def render(self) -> bytes:
         """Return the metrics for Prometheus."""
-        self._read_breakers()
         return generate_latest(self.registry)
-
-    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a finished request by its route template, such as `/v1/answers/{answer_id}`."""
-        method = method if method in _METHODS else "other"
-        self._requests.labels(method, route, str(status)).inc()
-        self._latency.labels(route).observe(seconds)
 
     def watch_requests(self, app: ASGIApp) -> ASGIApp:
         """Return the application with its requests and open streams counted."""
@@ -151,10 +128,15 @@ class Metrics:
                 if streaming:
                     self._open_streams.dec()
                 route = getattr(scope.get("route"), "path", None) or _name_route(scope["path"])
-                spent_s = time.perf_counter() - started
-                self.count_request(scope["method"], route, status, spent_s)
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self._requests.labels(method, route, str(status)).inc()
+                self._latency.labels(route).observe(time.perf_counter() - started)
 
         return watched
+
+
+def _read_state(breaker: CircuitBreaker) -> float:
+    return _BREAKER_STATES[breaker.state]
 
 
 def _name_route(path: str) -> str:

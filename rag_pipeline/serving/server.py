@@ -17,16 +17,16 @@ import uvicorn
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, describe_kind
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.retrieval import read_contents
 from rag_pipeline.retrieval.logs import configure_logging
+from rag_pipeline.serving.api.service import announce_readiness
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import Metrics
-from rag_pipeline.serving.protection.access import read_trusted_proxies
 from rag_pipeline.serving.protection.connections import BoundedProtocol
 from rag_pipeline.serving.protection.limits import KEEP_ALIVE_S
-from rag_pipeline.serving.readiness import announce_readiness
+from rag_pipeline.serving.protection.requests import read_trusted_proxies
 from rag_pipeline.serving.site import find_site_path
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ connections that are accepted at once, before idle ones are closed."""
 
 DRAIN_S: Final = 10
 """Seconds that open streams have to end after the service was told to stop."""
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +145,9 @@ def open_app(settings: Settings, place: Place, parts: ExitStack) -> FastAPI:
     database = open_question_log(settings)
     log = None
     if database is not None:
-        failing = _FailureReport(metrics.count_log_failure)
         find_page = partial(find_page_address, assistant.retriever)
-        log = parts.enter_context(LogWriter(database, failing.note, find_page=find_page))
+        writer = LogWriter(database, lambda _: metrics.log_faults.inc(), find_page=find_page)
+        log = parts.enter_context(writer)
     try:
         configure_logging(settings.state_dir / "logs", console=False)
     except ConfigurationError:  # on a read-only disk, questions are answered all the same
@@ -261,17 +259,3 @@ def find_page_address(retriever: Retriever, url: str) -> str | None:
     except RagPipelineError:  # the store does not answer, so nothing proves that the book has it
         return None
     return pages[0].url if pages else None
-
-
-class _FailureReport:
-    """Counts the losses of the question log and logs the first one."""
-
-    def __init__(self, count: Callable[[], None]) -> None:
-        self._count = count
-        self._is_known = False
-
-    def note(self, error: Exception) -> None:
-        self._count()
-        if not self._is_known:
-            self._is_known = True
-            _logger.warning("the question log lost an entry (%s)", describe_kind(error))

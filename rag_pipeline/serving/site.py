@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from anyio.to_thread import run_sync
-from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, JSONResponse, RedirectResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 _HASHED: Final = "public, max-age=31536000, immutable"
-_NOT_FOUND: Final = 404
-_METHOD_NOT_ALLOWED: Final = 405
 _TEXT_TYPES: Final = {
     ".md": "text/markdown; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
@@ -38,16 +35,21 @@ class SiteFiles(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return the file of a path, or the site's page for missing pages."""
-        if scope["method"] not in {"GET", "HEAD"}:
-            raise HTTPException(_METHOD_NOT_ALLOWED)
-        name = await run_sync(self._find_file, path)
-        if name is not None:
-            return await super().get_response(name, scope)
-        if await run_sync(self._find_file, "404.html") is None:
-            raise HTTPException(_NOT_FOUND)
-        page = Path(str(self.directory)) / "404.html"
-        headers = {"cache-control": "no-cache"}
-        return FileResponse(page, status_code=_NOT_FOUND, headers=headers)
+        response = await super().get_response(path, scope)
+        response.headers.setdefault("cache-control", "no-cache")
+        return response
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Find the file of a path that may have no `.html` or `index.html`."""
+        clean = path.rstrip("/")
+        for name in (path, f"{clean}.html", f"{clean}/index.html"):
+            try:
+                full_path, found = super().lookup_path(name)
+            except (OSError, ValueError):  # a name that is too long or contains NUL
+                break
+            if found is not None and stat.S_ISREG(found.st_mode):
+                return full_path, found
+        return "", None
 
     def file_response(
         self,
@@ -67,18 +69,6 @@ class SiteFiles(StaticFiles):
         relative = Path(full_path).resolve().relative_to(Path(str(self.directory)).resolve())
         response.headers["cache-control"] = _HASHED if relative.parts[0] == "assets" else "no-cache"
         return response
-
-    def _find_file(self, path: str) -> str | None:
-        """Return the name of the file for a path, relative to the folder; None if none exists."""
-        clean = path.rstrip("/")
-        for name in (path, f"{clean}.html", f"{clean}/index.html"):
-            try:
-                full, stat = self.lookup_path(name)
-            except (OSError, ValueError):  # a name that is too long or contains NUL
-                return None
-            if stat is not None and Path(full).is_file():
-                return name
-        return None
 
 
 def find_site(docs_dir: Path, chosen: Path | None) -> Path | None:
@@ -133,4 +123,4 @@ def mount_site(app: Starlette, folder: Path, base_path: str) -> None:
         app.router.routes.append(Route("/", redirect))
         app.router.routes.append(Route(base_path.rstrip("/"), redirect))
     app.router.routes.append(Route(f"{base_path}{FOLDER}/{MANIFEST_FILE}", hide_index))
-    app.router.routes.append(Mount(base_path.rstrip("/"), SiteFiles(directory=folder)))
+    app.router.routes.append(Mount(base_path.rstrip("/"), SiteFiles(directory=folder, html=True)))

@@ -13,7 +13,7 @@ import pytest
 
 from rag_pipeline.serving.protection import limits
 from rag_pipeline.serving.protection.limits import Turns, limit_rate, read_rate_limits
-from rag_pipeline.serving.protection.requests import protect
+from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app
 
@@ -46,7 +46,8 @@ async def greet(scope: Scope, receive: Receive, send: Send) -> None:
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a protected application without a key."""
     folder = tmp_path_factory.mktemp("service")
-    with run_app(protect(greet, make_settings(folder))) as address:
+    rules = read_access_rules(make_settings(folder))
+    with run_app(ProtectedApp(greet, rules)) as address:
         yield address
 
 
@@ -187,7 +188,8 @@ def test_a_web_socket_is_not_opened(url: str) -> None:
 
 def test_guessing_a_key_is_limited_also_for_the_right_key(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, serve_api_key=KEY)
-    app = protect(greet, settings, rates=read_rate_limits(settings))
+    rules = read_access_rules(settings)
+    app = ProtectedApp(greet, rules, rates=read_rate_limits(settings))
     with run_app(app) as address, httpx.Client(base_url=address) as client:
         found = [
             client.get("/v1/filters", headers={"Authorization": f"Bearer {number}"}).status_code

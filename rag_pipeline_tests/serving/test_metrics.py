@@ -82,8 +82,8 @@ def test_an_open_breaker_is_shown() -> None:
 
 def test_two_services_count_separately() -> None:
     first, second = Metrics(), Metrics()
-    first.count_log_failure()
-    first.count_rate_failure()
+    first.log_faults.inc()
+    first.rate_faults.inc()
     assert b"question_log_failures_total 1.0" in first.render()
     assert b"rate_limit_failures_total 1.0" in first.render()
     assert b"question_log_failures_total 0.0" in second.render()

@@ -11,7 +11,7 @@ from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.core.errors import CollectionMissingError
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.retrieval.retriever import Retriever
-from rag_pipeline.serving.readiness import Readiness
+from rag_pipeline.serving.api.service import Readiness
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,

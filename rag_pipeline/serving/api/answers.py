@@ -19,12 +19,10 @@ from rag_pipeline.answering import PreparedAnswer
 from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.core.protocols import LoggedAnswer
-from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
 from rag_pipeline.serving.api.messages import AnswerRequest
 from rag_pipeline.serving.api.problems import describe_error, document_problems, log_failure
 from rag_pipeline.serving.api.responses import (
     KEEP_ALIVE,
-    MEDIA_TYPE,
     PROTOCOL,
     AnswerBody,
     DoneBody,
@@ -33,8 +31,15 @@ from rag_pipeline.serving.api.responses import (
     encode_event,
     list_sources,
 )
-from rag_pipeline.serving.api.schemas import AsciiJsonResponse, answer_disconnected, prefers
-from rag_pipeline.serving.state import Service, get_service
+from rag_pipeline.serving.api.service import Service, get_service
+from rag_pipeline.serving.replies import (
+    EVENT_STREAM,
+    AsciiJsonResponse,
+    EventResponse,
+    answer_disconnected,
+    prefers,
+    run_while_connected,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -90,7 +95,10 @@ async def prepare(
 @router.post(
     "/answers",
     response_model=None,
-    responses={200: {"model": AnswerBody, "content": {MEDIA_TYPE: describe_events()}}, **_PROBLEMS},
+    responses={
+        200: {"model": AnswerBody, "content": {EVENT_STREAM: describe_events()}},
+        **_PROBLEMS,
+    },
 )
 async def answer_question(
     request: Request, asked: Annotated[Asked | None, Depends(prepare)]
@@ -104,7 +112,7 @@ async def answer_question(
     if asked is None:
         return answer_disconnected()
     stream = await asked.service.assistant.awrite(asked.prepared)
-    if prefers(request.headers.get("accept", ""), MEDIA_TYPE, "application/json"):
+    if prefers(request.headers.get("accept", ""), EVENT_STREAM, "application/json"):
         return EventResponse(_stream_events(asked, stream))
     async with stream:
         answer = await run_while_connected(request.receive, stream.answer())

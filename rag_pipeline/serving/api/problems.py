@@ -18,15 +18,14 @@ from starlette.requests import ClientDisconnect
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.serving.api.schemas import AsciiJsonResponse, make_schema
-from rag_pipeline.serving.protection.responses import describe_problem, send_problem
+from rag_pipeline.serving.api.responses import make_schema
+from rag_pipeline.serving.replies import PROBLEM, AsciiJsonResponse, make_problem
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-MEDIA_TYPE: Final = "application/problem+json"
 _KNOWN: Final = {
     400: ("REQUEST_INVALID", "The body is not valid JSON."),
     404: ("NOT_FOUND", "This service has nothing at this address."),
@@ -63,21 +62,6 @@ class ProblemError(HTTPException):
         super().__init__(status, detail)
 
 
-def make_problem(
-    status: int,
-    code: str,
-    detail: str,
-    *,
-    headers: dict[str, str] | None = None,
-    errors: list[dict[str, str]] | None = None,
-) -> AsciiJsonResponse:
-    """Return an error response; `errors` lists the invalid fields of the request."""
-    body = describe_problem(status, code, detail)
-    if errors is not None:
-        body["errors"] = errors
-    return AsciiJsonResponse(body, status, headers, media_type=MEDIA_TYPE)
-
-
 def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
     """Return the code, the message, if a retry can help, and after how many seconds."""
     if isinstance(error, RagPipelineError):
@@ -90,7 +74,7 @@ def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
 
 def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the errors of a route for the OpenAPI document."""
-    content = {MEDIA_TYPE: {"schema": make_schema(TypeAdapter(Problem))}}
+    content = {PROBLEM: {"schema": make_schema(TypeAdapter(Problem))}}
     documented: dict[int | str, dict[str, Any]] = {
         status: {"description": HTTPStatus(status).phrase, "content": content}
         for status in statuses
@@ -191,7 +175,7 @@ def catch_errors(app: ASGIApp) -> ASGIApp:
             log_failure("request_failed", error)
             if not has_begun:
                 code, detail, _transient, _wait = describe_error(error)
-                await send_problem(send, 500, code, detail)
+                await make_problem(500, code, detail)(scope, receive, send)
 
     return caught
 

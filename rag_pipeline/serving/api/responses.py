@@ -27,7 +27,6 @@ from rag_pipeline.retrieval.contents import SectionText
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline.retrieval.open_index import ContentsSection
 from rag_pipeline.retrieval.queries import Mode
-from rag_pipeline.serving.api.schemas import make_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -255,7 +254,6 @@ def _list_offers(grounding: GroundedResponse, prepared: PreparedAnswer) -> list[
 
 
 PROTOCOL: Final = 1
-MEDIA_TYPE: Final = "text/event-stream"
 KEEP_ALIVE: Final = b": waiting\n\n"
 
 
@@ -291,6 +289,22 @@ class Failure(TypedDict):
     message: str
     transient: bool
     retry_after_s: float | None
+
+
+def make_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """Return the JSON schema of a type, with its definitions in place of references to them."""
+    schema = adapter.json_schema(mode="serialization")
+    definitions = schema.pop("$defs", {})
+
+    def replace(node: Any) -> Any:  # noqa: ANN401  # any part of a JSON document
+        if isinstance(node, dict):
+            if "$ref" in node:
+                return replace(definitions[node["$ref"].rpartition("/")[2]])
+            return {name: replace(value) for name, value in node.items()}
+        return [replace(value) for value in node] if isinstance(node, list) else node
+
+    replaced: dict[str, Any] = replace(schema)
+    return replaced
 
 
 EVENTS: Final[Mapping[str, TypeAdapter[Any]]] = {

@@ -18,7 +18,6 @@ from rag_pipeline.retrieval import (
     read_section,
 )
 from rag_pipeline.retrieval.contents import SectionText
-from rag_pipeline.serving.api.connections import run_while_connected
 from rag_pipeline.serving.api.messages import (
     ID_PATTERN,
     FeedbackRequest,
@@ -35,8 +34,12 @@ from rag_pipeline.serving.api.responses import (
     describe_page,
     describe_search,
 )
-from rag_pipeline.serving.api.schemas import AsciiJsonResponse, answer_disconnected
-from rag_pipeline.serving.state import Service, get_service
+from rag_pipeline.serving.api.service import Service, get_service
+from rag_pipeline.serving.replies import (
+    AsciiJsonResponse,
+    answer_disconnected,
+    run_while_connected,
+)
 
 _READING: Final = document_problems(422, 500, 503, 504)
 _DELETING: Final = document_problems(404, 422, 429, 500, 503)

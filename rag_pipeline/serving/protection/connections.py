@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rag_pipeline.serving.protection import limits
-from rag_pipeline.serving.protection.responses import describe_problem
+from rag_pipeline.serving.replies import describe_problem
 
 if TYPE_CHECKING:
     import asyncio

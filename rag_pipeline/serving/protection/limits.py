@@ -22,7 +22,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
 from rag_pipeline.core.errors import ConfigurationError, describe_kind
-from rag_pipeline.serving.protection.responses import send_problem
+from rag_pipeline.serving.replies import make_problem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -304,12 +304,12 @@ def limit_rate(
             limit.
     """
 
-    async def refuse(send: Send, kind: str, wait_s: float) -> None:
+    def refuse(kind: str, wait_s: float) -> ASGIApp:
         if on_refusal is not None:
             on_refusal()
         seconds = math.ceil(wait_s)
         detail = f"{_TOO_MANY[kind]} Try again in {seconds} seconds."
-        await send_problem(send, 429, "RATE_LIMITED", detail, {"retry-after": str(seconds)})
+        return make_problem(429, "RATE_LIMITED", detail, {"retry-after": str(seconds)})
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         kind = _find_kind(scope) if scope["type"] == "http" else None
@@ -317,14 +317,12 @@ def limit_rate(
             client = (scope.get("client") or ("",))[0]
             wait_s = await limits.count(client, kind)
             if wait_s is not None:
-                await refuse(send, kind, wait_s)
+                await refuse(kind, wait_s)(scope, receive, send)
                 return
             if kind == "question" and turns is not None:
                 async with turns.take(limits.hash_client(client)) as has_turn:
-                    if has_turn:
-                        await app(scope, receive, send)
-                    else:
-                        await refuse(send, kind, _BUSY_S)
+                    chosen = app if has_turn else refuse(kind, _BUSY_S)
+                    await chosen(scope, receive, send)
                 return
         await app(scope, receive, send)
 

@@ -6,13 +6,18 @@ The checks are plain ASGI functions, so that streams pass through them without b
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from rag_pipeline.serving.protection.access import AccessRules, read_access_rules, strip_port
+from starlette.responses import Response
+
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.serving.protection.limits import MAX_BODY_BYTES
-from rag_pipeline.serving.protection.responses import send_problem, send_response
+from rag_pipeline.serving.replies import make_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,6 +26,152 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.protection.limits import RateLimits
+
+
+_OWN_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
+_API: Final = ("/v1", "/mcp", "/metrics", "/openapi.json", "/healthz", "/readyz")
+_HEALTH: Final = ("/healthz", "/readyz")
+_HOST: Final = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """The rules of who may call the service.
+
+    Attributes:
+        hosts: The host names, in lower case and without a port, that requests may name.
+        origins: The origins of other websites whose pages may call the service.
+        api_key: The key that requests to the API must send; empty if no key is needed.
+        site_path: The path below which the website is served; ends with a slash. None if no
+            website is served.
+    """
+
+    hosts: frozenset[str]
+    origins: frozenset[str] = frozenset()
+    api_key: str = ""
+    site_path: str | None = None
+
+    def is_api(self, path: str) -> bool:
+        """Return True if the path belongs to the API, and False if it belongs to the website."""
+        if _is_below(path, _API):
+            return True
+        return not (path == "/" or (self.site_path or "/").startswith(path + "/")) and not (
+            self.site_path and path.startswith(self.site_path)
+        )
+
+    def needs_key(self, path: str) -> bool:
+        """Return True if requests for the path must send the key."""
+        return bool(self.api_key) and self.is_api(path) and path not in _HEALTH
+
+    def needs_host(self, path: str) -> bool:
+        """Return True if requests for the path must name a known host.
+
+        Health checks need not, because orchestrators send them to the address of a container.
+        """
+        return path not in _HEALTH
+
+
+def read_access_rules(
+    settings: Settings, hosts: Iterable[str] = (), site_path: str | None = None
+) -> AccessRules:
+    """Return the rules that the settings describe.
+
+    Args:
+        settings: SERVE_HOSTS, SERVE_ORIGINS and SERVE_API_KEY are read.
+        hosts: More host names that requests may name, such as the value of `--host`.
+        site_path: The path below which the website is served; None if it is not served.
+
+    Raises:
+        ConfigurationError: A setting contains a value that is not a host name or an origin.
+    """
+    named = [_check_host(host) for host in split_list(settings.serve_hosts)]
+    more = [strip_port(_bracket(host)) for host in hosts]
+    return AccessRules(
+        hosts=frozenset((*_OWN_HOSTS, *more, *named)),
+        origins=frozenset(_check_origin(origin) for origin in split_list(settings.serve_origins)),
+        api_key=_check_key(settings.serve_api_key.get_secret_value()),
+        site_path=site_path,
+    )
+
+
+def read_trusted_proxies(settings: Settings) -> list[str]:
+    """Return the addresses and networks of the reverse proxies that the service trusts.
+
+    An IPv4 network is followed by its IPv6 form: a socket for IPv6 and IPv4 names the client
+    10.0.0.5 as ::ffff:10.0.0.5.
+
+    Raises:
+        ConfigurationError: SERVE_TRUSTED_PROXIES contains a value that is not an address.
+    """
+    trusted: list[str] = []
+    for proxy in split_list(settings.serve_trusted_proxies):
+        try:
+            network = ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            problem = f"{proxy!r} is not an IP address or network"
+            remedy = "Name addresses such as 10.0.0.5 or 10.0.0.0/8, separated by commas"
+            raise ConfigurationError("SERVE_TRUSTED_PROXIES", problem, remedy) from None
+        trusted.append(str(network))
+        if network.version == 4:  # the version of the protocol
+            trusted.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+    return trusted
+
+
+def split_list(text: str) -> list[str]:
+    """Return the parts of a text that are separated by commas, without blanks and empty parts."""
+    return [part for part in (piece.strip() for piece in text.split(",")) if part]
+
+
+def strip_port(host: str) -> str:
+    """Return the host of a `Host` header in lower case, without its port."""
+    return re.sub(r":\d*$", "", host.strip().lower())
+
+
+def _is_below(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in roots)
+
+
+def _bracket(host: str) -> str:
+    is_plain_ipv6 = host.count(":") > 1 and not host.startswith("[")
+    return f"[{host}]" if is_plain_ipv6 else host
+
+
+def _check_host(host: str) -> str:
+    found = strip_port(_bracket(host))
+    if not _HOST.fullmatch(found):
+        problem = f"{host!r} is not a host name"
+        remedy = "Name hosts such as tutor.example.org, without https:// and without a wildcard"
+        raise ConfigurationError("SERVE_HOSTS", problem, remedy)
+    return found
+
+
+def _check_origin(origin: str) -> str:
+    try:
+        parts = urlsplit(origin.lower())
+        is_origin = (
+            parts.scheme in {"http", "https"}
+            and bool(_HOST.fullmatch(strip_port(parts.netloc)))
+            and parts.geturl() == f"{parts.scheme}://{parts.netloc}"
+            and parts.port != 0
+        )
+    except ValueError:
+        is_origin = False
+    if not is_origin:
+        problem = f"{origin!r} is not an origin"
+        remedy = (
+            "Name origins such as https://book.example.org, without a path, a slash at the end "
+            "or a wildcard"
+        )
+        raise ConfigurationError("SERVE_ORIGINS", problem, remedy)
+    return origin.lower()
+
+
+def _check_key(key: str) -> str:
+    if key and not re.fullmatch(r"[\x21-\x7e]+", key):
+        problem = "the key contains blanks or characters outside ASCII"
+        raise ConfigurationError("SERVE_API_KEY", problem, "Choose letters, digits, - and _")
+    return key
+
 
 _LENGTH: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _MAX_DISCARDED_BYTES: Final = 4 * 1024 * 1024
@@ -42,33 +193,6 @@ _PREFLIGHT: Final = {
 """What pages may send. The last four headers are those of the MCP protocol."""
 
 _CORS_EXPOSED: Final = "retry-after, mcp-session-id"
-
-
-def protect(
-    app: ASGIApp,
-    settings: Settings,
-    hosts: Iterable[str] = (),
-    *,
-    site_path: str | None = None,
-    max_body_bytes: int = MAX_BODY_BYTES,
-    rates: RateLimits | None = None,
-) -> ASGIApp:
-    """Return the application behind the checks of host, origin, key and body size.
-
-    `app.add_middleware(protect, settings=settings)` adds the checks to a FastAPI application.
-
-    Args:
-        app: The application.
-        settings: SERVE_HOSTS, SERVE_ORIGINS and SERVE_API_KEY are read.
-        hosts: More host names that requests may name, such as the value of `--host`.
-        site_path: The path below which the website is served; None if it is not served.
-        max_body_bytes: The size of the largest request body.
-        rates: Counts the wrong keys of each client; None for no limit.
-
-    Raises:
-        ConfigurationError: A setting contains a value that is not a host name or an origin.
-    """
-    return ProtectedApp(app, read_access_rules(settings, hosts, site_path), max_body_bytes, rates)
 
 
 class ProtectedApp:
@@ -103,38 +227,35 @@ class ProtectedApp:
             return
         headers = read_headers(scope)
         sending = self._add_headers(scope["path"], headers, send)
-        if problem := self._find_problem(scope, headers) or await self._check_key(scope, headers):
-            await send_problem(sending, *problem)
+        if refusal := self._refuse(scope, headers) or await self._check_key(scope, headers):
+            await refusal(scope, receive, sending)
         elif _is_preflight(scope, headers):
-            await send_response(sending, 204, b"", _PREFLIGHT)
+            await Response(None, 204, _PREFLIGHT)(scope, receive, sending)
         else:
             await self._pass_body(scope, headers, receive, sending)
 
-    def _find_problem(
-        self, scope: Scope, headers: Mapping[str, str]
-    ) -> tuple[int, str, str] | tuple[int, str, str, dict[str, str]] | None:
-        """Return status, code, detail and headers of the refusal; None if nothing is wrong."""
+    def _refuse(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
+        """Return the refusal of a request, or None if nothing is wrong."""
         rules, path = self._rules, scope["path"]
         if rules.needs_host(path) and strip_port(headers.get("host", "")) not in rules.hosts:
             detail = (
                 "This service does not answer under this host name. The operator can allow it "
                 "with SERVE_HOSTS."
             )
-            return 421, "HOST_NOT_ALLOWED", detail
+            return make_problem(421, "HOST_NOT_ALLOWED", detail)
         if rules.is_api(path) and not self._is_origin_allowed(headers):
             detail = (
                 "Pages of this website may not call this service. The operator can allow it with "
                 "SERVE_ORIGINS."
             )
-            return 403, "ORIGIN_NOT_ALLOWED", detail
+            return make_problem(403, "ORIGIN_NOT_ALLOWED", detail)
         length = headers.get("content-length")
         if length is not None and not _LENGTH.fullmatch(length):
-            return 400, "REQUEST_INVALID", "The header Content-Length is not a number of bytes."
+            detail = "The header Content-Length is not a number of bytes."
+            return make_problem(400, "REQUEST_INVALID", detail)
         return None
 
-    async def _check_key(
-        self, scope: Scope, headers: Mapping[str, str]
-    ) -> tuple[int, str, str, dict[str, str]] | None:
+    async def _check_key(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
         """Return the refusal of a request without the right key; None if nothing is wrong.
 
         A client that has sent too many wrong keys is refused before its key is compared, so that
@@ -149,13 +270,14 @@ class ProtectedApp:
             if wait_s is not None:
                 seconds = math.ceil(wait_s)
                 detail = f"Too many wrong keys. Try again in {seconds} seconds."
-                return 429, "RATE_LIMITED", detail, {"retry-after": str(seconds)}
+                return make_problem(429, "RATE_LIMITED", detail, {"retry-after": str(seconds)})
         if self._has_key(headers):
             return None
         if self._rates is not None:
             await self._rates.count(client, "key")
         detail = "Send the key of this service as `Authorization: Bearer KEY`."
-        return 401, "KEY_INVALID", detail, {"www-authenticate": 'Bearer realm="RoboTutor"'}
+        needed = {"www-authenticate": 'Bearer realm="RoboTutor"'}
+        return make_problem(401, "KEY_INVALID", detail, needed)
 
     def _is_origin_allowed(self, headers: Mapping[str, str]) -> bool:
         origin = headers.get("origin")
@@ -216,13 +338,13 @@ class ProtectedApp:
         length = headers.get("content-length")
         if length is not None:
             if int(length) > self._max_body_bytes:
-                await self._refuse_body(receive, send, has_more=True)
+                await self._refuse_body(scope, receive, send, has_more=True)
                 return
         elif "transfer-encoding" in headers:
             collected, size = await self._collect(receive)
             if size > self._max_body_bytes:
                 has_more = collected[-1].get("more_body", False)
-                await self._refuse_body(receive, send, has_more=has_more)
+                await self._refuse_body(scope, receive, send, has_more=has_more)
                 return
             receive = _replay(collected, receive)
         await self._app(scope, receive, send)
@@ -238,14 +360,16 @@ class ProtectedApp:
             if size > self._max_body_bytes or not message.get("more_body", False):
                 return messages, size
 
-    async def _refuse_body(self, receive: Receive, send: Send, *, has_more: bool) -> None:
+    async def _refuse_body(
+        self, scope: Scope, receive: Receive, send: Send, *, has_more: bool
+    ) -> None:
         left = _MAX_DISCARDED_BYTES
         while has_more and left > 0:
             message = await receive()
             left -= len(message.get("body", b""))
             has_more = message.get("more_body", False)
         detail = f"The body of the request is larger than {self._max_body_bytes // 1024} kB."
-        await send_problem(send, 413, "BODY_TOO_LARGE", detail)
+        await make_problem(413, "BODY_TOO_LARGE", detail)(scope, receive, send)
 
 
 def read_headers(scope: Scope) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
+from rag_pipeline.serving.replies import EventResponse, run_while_connected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, MutableMapping

@@ -11,11 +11,11 @@ from fastapi.routing import APIRoute
 
 from rag_pipeline.answering.voice import NOTICES
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.serving import api, readiness
-from rag_pipeline.serving.api import answers, responses, search
+from rag_pipeline.serving import api
+from rag_pipeline.serving.api import answers, responses, search, service
 from rag_pipeline.serving.api.messages import FeedbackRequest
 from rag_pipeline.serving.api.responses import EVENTS
-from rag_pipeline.serving.chat.completions import make_chat_router
+from rag_pipeline.serving.chat import make_chat_router
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "service.md").read_text("utf-8")
@@ -58,7 +58,7 @@ def list_routes() -> set[str]:
     chat = make_chat_router(lambda _: pytest.fail("no request is made"))
     found = [
         (method, route.path)
-        for router in (answers.router, search.router, readiness.router, chat)
+        for router in (answers.router, search.router, service.router, chat)
         for route in router.routes
         if isinstance(route, APIRoute)
         for method in route.methods

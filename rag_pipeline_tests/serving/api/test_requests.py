@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from rag_pipeline.serving.api.messages import FeedbackRequest
-from rag_pipeline.serving.api.schemas import prefers
+from rag_pipeline.serving.replies import prefers
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.core.site.addresses import encode_target
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import open_retriever
-from rag_pipeline.serving.chat.completions import ChatMessage, make_chat_router, read_conversation
+from rag_pipeline.serving.chat import ChatMessage, make_chat_router, read_conversation
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,

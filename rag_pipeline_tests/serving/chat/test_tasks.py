@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_pipeline.serving.chat.tasks import answer_task
+from rag_pipeline.serving.chat import answer_task
 
 HISTORY = (
     "USER: How does a node publish messages on a topic?\nASSISTANT: With a publisher [1].\n"

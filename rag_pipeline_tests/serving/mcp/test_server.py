@@ -24,9 +24,9 @@ from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.open_index import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.mcp.mounting import mount_mcp
-from rag_pipeline.serving.mcp.results import cut_text
 from rag_pipeline.serving.mcp.server import build_mcp_server, describe_coverage
-from rag_pipeline.serving.protection.requests import protect
+from rag_pipeline.serving.mcp.tools import cut_text
+from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     NoCache,
@@ -180,7 +180,8 @@ def test_a_page_may_send_every_header_of_the_protocol(assistant: Assistant, fold
 
     app = FastAPI()
     mount_mcp(app, assistant)
-    app.add_middleware(protect, settings=make_settings(folder, serve_origins=origin))
+    rules = read_access_rules(make_settings(folder, serve_origins=origin))
+    app.add_middleware(ProtectedApp, rules=rules)
     app.add_middleware(BaseHTTPMiddleware, dispatch=record)
 
     async def run(address: str) -> None:

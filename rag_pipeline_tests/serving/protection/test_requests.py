@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from rag_pipeline.serving.protection.requests import protect
+from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app
 
@@ -44,9 +44,8 @@ async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
 @contextmanager
 def run_protected(folder: Path, **overrides: object) -> Iterator[httpx.Client]:
     """Run the application behind the checks and yield a client of it."""
-    app = protect(
-        count_body, make_settings(folder, **overrides), site_path="/book/", max_body_bytes=1000
-    )
+    rules = read_access_rules(make_settings(folder, **overrides), site_path="/book/")
+    app = ProtectedApp(count_body, rules, max_body_bytes=1000)
     with run_app(app) as url, httpx.Client(base_url=url, timeout=20) as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""Whether the service can answer, and its endpoints for operators."""
+"""The parts of a running service, if it can answer, and its endpoints for operators."""
 
 from __future__ import annotations
 
@@ -6,23 +6,66 @@ import asyncio
 import math
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 
-from fastapi import APIRouter, Depends
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import count_filter_values
 from rag_pipeline.retrieval.queries import Query
-from rag_pipeline.serving.api.problems import describe_error, log_failure, make_problem
-from rag_pipeline.serving.metrics import CONTENT_TYPE
-from rag_pipeline.serving.state import Service, get_service
+from rag_pipeline.serving.api.problems import describe_error, log_failure
+from rag_pipeline.serving.metrics import CONTENT_TYPE, Metrics
+from rag_pipeline.serving.replies import make_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.answering.assistant import Assistant
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.serving.log_writer import LogWriter
+
+
+LOG_THREADS: Final = 4
+"""Threads for ratings and deletions, which wait for the question log."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The parts of a running service.
+
+    Attributes:
+        assistant: Answers the questions.
+        settings: The settings of the process.
+        log: The question log; None if nothing is logged.
+        metrics: The metrics of the service.
+        readiness: The state that `/readyz` reports.
+        log_threads: Limits the threads that wait for the question log.
+    """
+
+    assistant: Assistant
+    settings: Settings
+    log: LogWriter | None
+    metrics: Metrics
+    readiness: Readiness
+    log_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(LOG_THREADS))
+
+    async def run_log(self, action: Callable[[], _Result]) -> _Result:
+        """Run an action on the question log in one of the log's threads.
+
+        A slow log thus occupies none of the threads that serve the website.
+        """
+        return await to_thread.run_sync(action, limiter=self.log_threads)
+
+
+def get_service(request: Request) -> Service:
+    """Return the service that a request was sent to."""
+    return cast("Service", request.app.state.service)
 
 
 router = APIRouter()

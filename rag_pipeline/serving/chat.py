@@ -2,7 +2,8 @@
 
 The last user message is the question, and the messages before it are its conversation. System
 messages are ignored, because the instructions of the answering model are RoboTutor's own. A task
-about a conversation, such as naming it, gets a short reply without a search.
+about a conversation, such as naming it, gets a short reply without a search. A task is recognized
+by its structure: it contains the conversation, and often an example of the JSON that it asks for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 import time
 import uuid
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from urllib.parse import urljoin
 
 from fastapi import APIRouter, Request
@@ -25,16 +26,182 @@ from rag_pipeline.core.site.addresses import encode_target, escape_label
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving import MAX_QUESTION_CHARS
-from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
-from rag_pipeline.serving.api.problems import log_failure
-from rag_pipeline.serving.api.schemas import answer_disconnected
-from rag_pipeline.serving.chat.tasks import answer_task
+from rag_pipeline.serving.api.problems import describe_error, log_failure
+from rag_pipeline.serving.replies import EventResponse, answer_disconnected, run_while_connected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
     from rag_pipeline.answering import Answer, Assistant, AsyncAnswerStream
+    from rag_pipeline.core.models import JsonValue
     from rag_pipeline.retrieval import Citation
+
+
+_TAGGED: Final = re.compile(r"<([A-Za-z][\w-]*)>(.*?)</\1>", re.DOTALL)
+_SPEAKER: Final = re.compile(
+    r"^[ \t|>*#-]*(?P<role>user|human|assistant|ai|bot|model|response|system)\b[*_ ]*:[*_]*[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_READER_ROLES: Final = ("user", "human")
+_LABEL: Final = re.compile(r"^#{1,6}[ \t]+[^\n]{1,60}:[*_ \t]*$", re.MULTILINE)
+_MIN_LABELS: Final = 2
+_MAX_TITLE_WORDS: Final = 6
+_MAX_TITLE_CHARS: Final = 60
+_MAX_DEPTH: Final = 5
+
+
+class _Transcript(NamedTuple):
+    """A conversation within a message.
+
+    Attributes:
+        question: What the reader said first.
+        has_reply: True if the assistant says something in it.
+        is_tagged: True if it is enclosed in tags.
+        rest: The message without the conversation.
+    """
+
+    question: str
+    has_reply: bool
+    is_tagged: bool
+    rest: str
+
+
+def answer_task(
+    message: str, response_format: Mapping[str, JsonValue] | None, *, is_streamed: bool
+) -> str | None:
+    """Return the reply to a task, or None if the message is a question of a reader.
+
+    The reply is JSON if the message shows an example of it, or if the request asks for it. A title
+    is the beginning of the conversation's first question. All other texts and lists are empty, so
+    that a program shows no suggestions instead of wrong ones.
+
+    Args:
+        message: The last message of the user.
+        response_format: The field `response_format` of the request.
+        is_streamed: True if the program shows the reply while it is written. A task without tags
+            and without JSON is then a question of a reader who quotes a conversation.
+    """
+    found = _find_transcript(message)
+    example = _find_example(found.rest if found else message)
+    schema = _read_schema(response_format)
+    if found is None:
+        if example is None or len(_LABEL.findall(message)) < _MIN_LABELS:
+            return None
+        found = _Transcript("", has_reply=False, is_tagged=False, rest=message)
+    asks_for_json = example is not None or schema is not None
+    if not (found.is_tagged or asks_for_json or (found.has_reply and not is_streamed)):
+        return None
+    title = _shorten(found.question)
+    if not asks_for_json:
+        return title
+    filled = _fill_schema(schema, title) if schema else _fill(example or {}, title)
+    return json.dumps(filled, ensure_ascii=False)
+
+
+def _find_transcript(message: str) -> _Transcript | None:
+    for tagged in _TAGGED.finditer(message):
+        found = _read_turns(tagged[2])
+        if found is not None:
+            rest = message[: tagged.start()] + message[tagged.end() :]
+            return _Transcript(*found, is_tagged=True, rest=rest)
+    first = next(
+        (one for one in _SPEAKER.finditer(message) if one["role"].lower() in _READER_ROLES), None
+    )
+    found = _read_turns(message[first.start() :]) if first else None
+    if first is None or found is None:
+        return None
+    return _Transcript(*found, is_tagged=False, rest=message[: first.start()])
+
+
+def _read_turns(text: str) -> tuple[str, bool] | None:
+    """Return what the reader says first, and if the assistant speaks; None without a reader."""
+    turns = _read_json_turns(text)
+    if turns is None:
+        labels = list(_SPEAKER.finditer(text))
+        if not labels or text[: labels[0].start()].strip():
+            return None
+        ends = [*(label.start() for label in labels[1:]), len(text)]
+        turns = [
+            (label["role"].lower(), text[label.end() : end].strip())
+            for label, end in zip(labels, ends, strict=True)
+        ]
+    asked = [said for role, said in turns if role in _READER_ROLES]
+    has_reply = any(role not in (*_READER_ROLES, "system") for role, _ in turns)
+    return (asked[0], has_reply) if asked else None
+
+
+def _read_json_turns(text: str) -> list[tuple[str, str]] | None:
+    """Return the turns of a conversation in OpenAI's format; None if the text is not one."""
+    try:
+        entries = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entries, list):
+        return None
+    return [
+        (str(entry["role"]).lower(), str(entry["content"]))
+        for entry in entries
+        if isinstance(entry, dict) and {"role", "content"} <= entry.keys()
+    ]
+
+
+def _find_example(text: str) -> dict[str, JsonValue] | None:
+    """Return the first JSON object with a field in the text."""
+    decoder = json.JSONDecoder()
+    for brace in re.finditer(r"\{\s*\"", text):
+        try:
+            found, _ = decoder.raw_decode(text, brace.start())
+        except (ValueError, RecursionError):
+            continue
+        return dict(found)
+    return None
+
+
+def _read_schema(response_format: Mapping[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+    """Return the JSON schema that a request asks for; None if it asks for plain text."""
+    kind = (response_format or {}).get("type")
+    described = (response_format or {}).get("json_schema")
+    schema = described.get("schema") if isinstance(described, dict) else None
+    if kind == "json_schema" and isinstance(schema, dict):
+        return schema
+    return {} if kind == "json_object" else None
+
+
+def _fill_schema(
+    schema: Mapping[str, JsonValue], title: str, name: str = "", depth: int = 0
+) -> JsonValue:
+    """Return a value that fits a JSON schema, for the types that such requests use."""
+    choices, properties = schema.get("enum"), schema.get("properties")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    if isinstance(properties, dict) and depth < _MAX_DEPTH:
+        return {
+            key: _fill_schema(inner, title, key, depth + 1)
+            for key, inner in properties.items()
+            if isinstance(inner, dict)
+        }
+    empty: dict[str, JsonValue] = {"object": {}, "array": [], "number": 0, "integer": 0}
+    empty |= {"boolean": False, "null": None}
+    kind = schema.get("type", "object" if depth == 0 else "string")
+    return empty[str(kind)] if str(kind) in empty else _fill("", title, name)
+
+
+def _fill(form: JsonValue, title: str, name: str = "") -> JsonValue:
+    """Return a value of the same form. A text is the title if its field is a title."""
+    if isinstance(form, dict):
+        return {key: _fill(value, title, key) for key, value in form.items()}
+    if isinstance(form, list):
+        return []
+    if isinstance(form, str):
+        return title if "title" in name.lower() else ""
+    return form
+
+
+def _shorten(question: str) -> str:
+    """Return the first words of a question, as the title of a conversation."""
+    words = re.sub(r"[*_`#>\[\]\"]+", " ", question).split()
+    title = " ".join(words[:_MAX_TITLE_WORDS])
+    return title[:_MAX_TITLE_CHARS].rstrip(" ,;:.?!")
 
 
 SOURCES_TITLE: Final = "\n\n**Where the book says this**\n"
@@ -275,12 +442,10 @@ async def _stream_chunks(
                 sent += piece
                 yield _encode(head, {"content": piece})
             answer = await stream.answer()
-    except RagPipelineError as error:
-        yield _encode_data(_describe(error)[1])
-        return
     except Exception as error:  # noqa: BLE001  # the status is sent, so the client needs an event
-        log_failure("stream_failed", error)
-        yield _encode_data(_INTERNAL)
+        if not isinstance(error, RagPipelineError):
+            log_failure("stream_failed", error)
+        yield _encode_data(_describe(error)[1])
         return
     is_continued = answer.text.startswith(sent)
     rest = answer.text[len(sent) :] if is_continued else f"\n\n{answer.text}"
@@ -310,31 +475,19 @@ def _encode_data(content: Mapping[str, object]) -> bytes:
     return f"data: {json.dumps(content)}\n\n".encode("ascii")
 
 
-_INTERNAL: Final = {
-    "error": {
-        "message": "the answer could not be completed. Try again",
-        "type": "server_error",
-        "param": None,
-        "code": "INTERNAL_ERROR",
-    }
-}
-
-
 def _respond_to(error: ValidationError | RagPipelineError) -> JSONResponse:
     status, content = _describe(error)
-    headers = {}
-    if isinstance(error, RagPipelineError) and (error.transient or error.retry_after_s):
-        headers["Retry-After"] = str(max(1, round(error.retry_after_s or 1)))
+    wait_s = describe_error(error)[3]
+    headers = {} if wait_s is None else {"Retry-After": str(max(1, round(wait_s)))}
     return JSONResponse(content, status, headers)
 
 
-def _describe(error: ValidationError | RagPipelineError) -> tuple[int, dict[str, Any]]:
+def _describe(error: Exception) -> tuple[int, dict[str, Any]]:
     """Return the HTTP status of an error, and its description in OpenAI's form."""
     param: str | None = None
-    if isinstance(error, RagPipelineError):
-        status, code = error.http_status, error.code
-        message = error.public_message
-    else:
+    status = error.http_status if isinstance(error, RagPipelineError) else 500
+    code, message, _transient, _wait_s = describe_error(error)
+    if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         param = ".".join(str(part) for part in first["loc"]) or None
         status, code = 400, "REQUEST_INVALID"

@@ -1,1 +1,0 @@
-"""Chat completions for clients of OpenAI's API."""
