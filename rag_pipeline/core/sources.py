@@ -133,11 +133,6 @@ def find_place(source: Source | None, doc_id: str) -> str:
     return doc_id.removeprefix(source.prefix) if source else doc_id
 
 
-def strips_numbers(source: Source | None) -> bool:
-    """Return True if addresses lack numbers that only order files, unless a page keeps its own."""
-    return source is None or source.number_prefixes
-
-
 def find_edition(source: Source | None, doc_id: str) -> Edition:
     """Return the edition of a document: the source, version and locale that readers know."""
     if source is None:

@@ -76,13 +76,6 @@ class Unit:
         return source[self.start : self.end].rstrip().endswith(":")
 
 
-def read_units(blocks: Sequence[Block]) -> list[Unit]:
-    """Return one unit for each block that has text, in order; tokens are not counted yet."""
-    return [
-        Unit(block, block.start, block.end, block.text) for block in blocks if block.text.strip()
-    ]
-
-
 def cut_units(source: str, units: Sequence[Unit], longest: int, cap: int) -> list[Unit]:
     """Count the tokens of a section's units, and cut long prose into smaller units.
 
@@ -106,12 +99,6 @@ def cut_units(source: str, units: Sequence[Unit], longest: int, cap: int) -> lis
             pieces = cut_sentences(source, unit)
             cut.extend(part for piece in pieces for part in _cut_long(source, piece, cap))
     return cut
-
-
-def begins_sentence(source: str, unit: Unit) -> bool:
-    """Return True if a unit begins at the start of a sentence or block, not within a sentence."""
-    before = source[max(unit.block.start, unit.start - _LOOK_BACK) : unit.start]
-    return not before.strip() or _SENTENCE_END.search(before) is not None
 
 
 def measure(unit: Unit) -> Unit:
@@ -420,7 +407,9 @@ def _cut_section(
     parsed: ParsedDoc, path: Path, blocks: Sequence[Block], limits: ChunkLimits
 ) -> Iterator[_Draft]:
     """Yield the chunks of one section in order; none if the section has no text."""
-    whole = read_units(blocks)
+    whole = [
+        Unit(block, block.start, block.end, block.text) for block in blocks if block.text.strip()
+    ]
     if not whole:
         return
     text = read_span(parsed, whole[0].start, whole[-1].end)
@@ -474,7 +463,8 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
             taken += piece.tokens
             if taken > most:
                 return
-            if begins_sentence(source, piece):
+            above = source[max(piece.block.start, piece.start - _LOOK_BACK) : piece.start]
+            if not above.strip() or _SENTENCE_END.search(above):
                 yield piece.start
                 if taken >= least:
                     return
@@ -500,7 +490,13 @@ def _build_chunk(
     breadcrumb = _build_breadcrumb(document.title, path)
     heading = next((item for item in reversed(path) if not isinstance(item, str)), None)
     anchor = heading.anchor if heading is not None else None
-    parts = [_choose_headings(breadcrumb, embedding_text), draft.lead_in, draft.text]
+    chosen = {
+        EmbeddingText.TEXT: (),
+        EmbeddingText.TITLE: breadcrumb[:1],
+        EmbeddingText.SECTION: breadcrumb[-1:],
+        EmbeddingText.HEADING_PATH: breadcrumb,
+    }
+    parts = [" > ".join(chosen[embedding_text]), draft.lead_in, draft.text]
     first = bisect.bisect_left(newlines, draft.start) + 1
     last = bisect.bisect_left(newlines, draft.end) + 1
     blocks = find_span_blocks(parsed, draft.start, draft.end, draft.text)
@@ -560,17 +556,6 @@ def _locate(origins: Sequence[LineOrigin], block: TextBlock) -> TextBlock:
     """Return a block of a chunk's text with its lines in the document's file."""
     first, last = (find_page_line(origins, line) for line in (block.start_line, block.end_line))
     return replace(block, start_line=first, end_line=last)
-
-
-def _choose_headings(breadcrumb: Sequence[str], embedding_text: EmbeddingText) -> str:
-    """Return the headings that go before the chunk's text in its embedding text, joined by `>`."""
-    chosen = {
-        EmbeddingText.TEXT: (),
-        EmbeddingText.TITLE: breadcrumb[:1],
-        EmbeddingText.SECTION: breadcrumb[-1:],
-        EmbeddingText.HEADING_PATH: breadcrumb,
-    }
-    return " > ".join(chosen[embedding_text])
 
 
 def _build_breadcrumb(title: str, path: Path) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ChunkLimits, SiteSettings
     from rag_pipeline.core.protocols import Services
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.core.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +75,13 @@ class IngestionContext:
         source = find_source(self.settings.sources or (), doc_id)
         key = source.prefix if source else None
         if key not in self._fingerprints:  # a sensor asks for each document at each tick
-            self._fingerprints[key] = (
-                self._fingerprint_source(source) if source else self.fingerprint
-            )
+            fingerprint = self.fingerprint
+            if source:  # the route of the docs folder is a part of the meaning of its source only
+                site = replace(self.settings.site, route_base_path="")
+                own = compute_pipeline_fingerprint(self.space, self.settings.chunk_limits, site)
+                fingerprint = hash_text(repr((own, source.meaning)))[:16]
+            self._fingerprints[key] = fingerprint
         return self._fingerprints[key]
-
-    def _fingerprint_source(self, source: Source) -> str:
-        # The route of the docs folder is a part of the meaning of its source, and of no other.
-        site = replace(self.settings.site, route_base_path="")
-        own = compute_pipeline_fingerprint(self.space, self.settings.chunk_limits, site)
-        return hash_text(repr((own, source.meaning)))[:16]
 
     @property
     def price_per_token_usd(self) -> float:

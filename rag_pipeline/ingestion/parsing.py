@@ -18,7 +18,7 @@ from rag_pipeline.core.models import ContentType, DocFailure, Document, ParsedDo
 from rag_pipeline.core.site.addresses import build_doc_permalink, locate_source, name_post
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
-from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
+from rag_pipeline.core.sources import SourceKind, find_edition, find_place
 from rag_pipeline.core.text.sentences import find_page_line
 from rag_pipeline.ingestion.cards import UNREAD_FIELD, is_category, write_category
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation, write_spec
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
-    from rag_pipeline.ingestion.markdown.openapi import SpecPage
     from rag_pipeline.ingestion.markdown.page import PageContent
     from rag_pipeline.ingestion.markdown.source import FrontMatter
     from rag_pipeline.ingestion.splicing import ImportedFiles
@@ -103,7 +102,10 @@ def parse_doc(
     if is_category(doc.doc_id):
         text = write_category(text, imported)
     elif is_spec(doc.doc_id):
-        spec = _read_spec(doc, text, imported)
+        spec = write_spec(text, _locate(doc), imported)
+        if spec is None:
+            problem = "it is not an OpenAPI document in JSON or YAML. Correct or remove its source"
+            raise DocumentReadError(doc.doc_id, problem)
         text = spec.text
     front_matter = read_front_matter(doc.doc_id, text)
     is_written = spec is not None or is_category(doc.doc_id) or bool(doc.written)
@@ -120,7 +122,8 @@ def parse_doc(
         content = replace(content, unread_tags=(CARD_LIST,))
     content, problems = _add_operation(doc, front_matter, content)
     if spec is not None:
-        content = _set_anchors(content, spec)
+        headings = (replace(one, anchor=spec.anchors.get(one.line)) for one in content.headings)
+        content = replace(content, headings=tuple(headings))
         problems += [f"{doc.doc_id}: {problem}" for problem in spec.problems]
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
@@ -132,8 +135,7 @@ def parse_doc(
         warnings=problems,
     )
     if content.uses:
-        place = locate_page(doc.path, find_site_dir(find_place(doc.source, doc.doc_id), doc.path))
-        page = splicer.splice_page(text, content, place)
+        page = splicer.splice_page(text, content, _locate(doc))
         own = (
             replace(heading, line=find_page_line(page.origins, heading.line))
             for heading in page.headings
@@ -175,26 +177,9 @@ def _find_images(parsed: ParsedDoc, doc: DiscoveredDoc, site: SiteSettings) -> P
     return replace(parsed, blocks=settled, notes=notes)
 
 
-def _read_spec(doc: DiscoveredDoc, text: str, imported: ImportedFiles) -> SpecPage:
-    """Return an OpenAPI document as a page.
-
-    Raises:
-        DocumentReadError: The file is no OpenAPI document.
-    """
-    place = find_place(doc.source, doc.doc_id)
-    spec = write_spec(text, locate_page(doc.path, find_site_dir(place, doc.path)), imported)
-    if spec is None:
-        problem = "it is not an OpenAPI document in JSON or YAML. Correct it, or remove its source"
-        raise DocumentReadError(doc.doc_id, problem)
-    return spec
-
-
-def _set_anchors(content: PageContent, spec: SpecPage) -> PageContent:
-    """Return the content of an OpenAPI document with the ids of its headings on the site."""
-    headings = (
-        replace(heading, anchor=spec.anchors.get(heading.line)) for heading in content.headings
-    )
-    return replace(content, headings=tuple(headings))
+def _locate(doc: DiscoveredDoc) -> str:
+    """Return the path of a document below the site's folder."""
+    return locate_page(doc.path, find_site_dir(find_place(doc.source, doc.doc_id), doc.path))
 
 
 def _has_operation(front_matter: FrontMatter) -> bool:
@@ -269,9 +254,8 @@ def _build_document(
 ) -> Document:
     place, kind = find_place(doc.source, doc.doc_id), _find_kind(doc)
     own_id = front_matter.text("id")
-    strip_numbers = strips_numbers(doc.source) and front_matter.flag(
-        "parse_number_prefixes", default=True
-    )
+    strip_numbers = front_matter.flag("parse_number_prefixes", default=True)
+    strip_numbers = strip_numbers and (doc.source is None or doc.source.number_prefixes)
     url = build_doc_permalink(
         doc.doc_id,
         site,
@@ -353,7 +337,8 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
     """
     given = front_matter.text("content_type").lower()
     if given in set(ContentType):
-        return _as_document_type(ContentType(given))
+        kind = ContentType(given)  # the types `code` and `table` describe single chunks
+        return kind if kind in _WORDS else ContentType.PROSE
     named = _type_of_name(given)
     if named is not None:
         return named
@@ -367,14 +352,6 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
         subjects = [_type_of_name(subject) for subject in _AND.split(folder)]
         found.append(subjects[-1] if all(subjects) else None)
     return next((kind for kind in found if kind is not None), ContentType.PROSE)
-
-
-def _as_document_type(kind: ContentType) -> ContentType:
-    """Return lab, quiz or assessment unchanged; return prose for `code` and `table`.
-
-    A document cannot have the types `code` and `table`, which describe single chunks.
-    """
-    return kind if kind in _WORDS else ContentType.PROSE
 
 
 def _type_of_name(name: str) -> ContentType | None:

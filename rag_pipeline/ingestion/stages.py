@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -253,14 +253,14 @@ class EmbeddedChunks:
         embedded_hashes: SHA-256 of each embedding text that was sent to the model. All other
             vectors came from the cache.
         usage: Requests, retries, tokens and seconds; all zero if nothing was sent to the model.
-        windowed_chunk_ids: Chunks whose text was sent to the model in this call and is longer than
-            the model's input limit. The dense vector of such a chunk is the mean over its parts.
+        windowed_hashes: SHA-256 of those texts that are longer than the model's input limit. The
+            dense vector of such a text is the mean over its parts.
     """
 
     vectors: tuple[ChunkVectors, ...]
     embedded_hashes: frozenset[str]
     usage: EmbeddingUsage
-    windowed_chunk_ids: tuple[str, ...]
+    windowed_hashes: frozenset[str]
 
 
 def embed_chunks(
@@ -313,11 +313,7 @@ def embed_chunks(
         vectors=tuple(known[text_hash] for text_hash in hashes),
         embedded_hashes=frozenset(missing),
         usage=usage,
-        windowed_chunk_ids=tuple(
-            chunk.chunk_id
-            for chunk, text_hash in zip(chunks, hashes, strict=True)
-            if text_hash in windowed
-        ),
+        windowed_hashes=windowed,
     )
 
 
@@ -351,6 +347,7 @@ def _embed_missing(
         rows, usage = cast("WindowEmbedder", embedder).embed_passages(texts, windows)
     _check_rows(rows, len(texts) + sum(map(len, windows)), embedder.model)
     fresh: dict[str, ChunkVectors] = {}
+    windowed: set[str] = set()
     part, window = 0, len(texts)
     for text_hash, plan in zip(missing, plans, strict=True):
         parts = rows[part : part + len(plan.parts)]
@@ -360,10 +357,8 @@ def _embed_missing(
         dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
         rest = own if len(own) else _merge_rows(parts)
         fresh[text_hash] = ChunkVectors(round_numbers(dense), round_numbers(rest))
-    windowed = frozenset(
-        text_hash for text_hash, plan in zip(missing, plans, strict=True) if len(plan.parts) > 1
-    )
-    return fresh, usage, windowed
+        windowed |= {text_hash} if len(parts) > 1 else set()
+    return fresh, usage, frozenset(windowed)
 
 
 def _merge_rows(rows: FloatMatrix) -> FloatMatrix:
@@ -506,12 +501,8 @@ PART_CHUNKS: Final = 256
 """Largest number of chunks whose vectors are in memory at a time."""
 
 
-class _Segment(NamedTuple):
-    """Chunks that are embedded together: a whole document, or a part of a large one."""
-
-    work: DocInProgress
-    part: int
-    chunks: Sequence[Chunk]
+_Segment: TypeAlias = "tuple[DocInProgress, Sequence[Chunk]]"
+"""Chunks that are embedded together: a whole document, or a part of a large one."""
 
 
 def split_chunks(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
@@ -529,11 +520,11 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     figures = {work.doc.doc_id: Counter[str]() for work in group}
     pending: list[_Segment] = []
     for work in group:
-        for part, chunks in enumerate(split_chunks(work.chunks)):
-            if sum(len(each.chunks) for each in pending) + len(chunks) > PART_CHUNKS:
+        for chunks in split_chunks(work.chunks):
+            if sum(len(own) for _, own in pending) + len(chunks) > PART_CHUNKS:
                 _embed_segments(run, pending, figures)
                 pending = []
-            pending.append(_Segment(work, part, chunks))
+            pending.append((work, chunks))
     if pending:
         _embed_segments(run, pending, figures)
     fingerprint = run.context.services.embedder.model.fingerprint
@@ -554,8 +545,16 @@ def read_vectors(
     if len(work.chunks) <= PART_CHUNKS:
         yield work.chunks, work.vectors
         return
+    services = run.context.services
     for chunks in split_chunks(work.chunks):
-        yield chunks, _load_vectors(run, work, chunks)
+        hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
+        kept = services.cache.get_many(services.embedder.model.fingerprint, sorted(set(hashes)))
+        if any(text_hash not in kept for text_hash in hashes):
+            raise StoreError(
+                f"the database has lost vectors of {work.doc.doc_id} meanwhile. Run `rag-pipeline "
+                "ingest` again"
+            )
+        yield chunks, [kept[text_hash] for text_hash in hashes]
 
 
 def _embed_segments(
@@ -564,13 +563,12 @@ def _embed_segments(
     """Embed segments in one call, and add to the figures of each document."""
     context = run.context
     embedder = context.services.embedder
-    chunks = [chunk for segment in segments for chunk in segment.chunks]
-    first = segments[0].work
-    place = f"from chunk {segments[0].part * PART_CHUNKS + 1} of {len(first.chunks)}"
+    chunks = [chunk for _, own in segments for chunk in own]
+    doc_ids = [work.doc.doc_id for work, _ in segments]
     _LOG.info(
         "embedding %d chunks of %s with the %s model %s",
         len(chunks),
-        f"{first.doc.doc_id} {place}" if len(segments) == 1 else f"{len(segments)} documents",
+        doc_ids[0] if len(doc_ids) == 1 else f"{len(doc_ids)} documents",
         embedder.model.provider,
         embedder.model.model,
     )
@@ -578,18 +576,17 @@ def _embed_segments(
         chunks,
         embedder,
         context.services.cache,
-        lambda lacking: _read_stored(run, [each.work.doc.doc_id for each in segments], lacking),
+        lambda lacking: _read_stored(run, doc_ids, lacking),
     )
-    fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
-    figures[first.doc.doc_id].update(
-        requests=embedded.usage.requests, retries=embedded.usage.retries
-    )
+    fresh = set(embedded.embedded_hashes)
+    figures[doc_ids[0]].update(requests=embedded.usage.requests, retries=embedded.usage.retries)
     vectors = iter(embedded.vectors)
-    for work, _, own in segments:
+    for work, own in segments:
         rows = tuple(next(vectors) for _ in own)
         if len(work.chunks) <= PART_CHUNKS:
             work.vectors = rows
-        tokens = {hash_text(chunk.embedding_text): chunk.token_count for chunk in own}
+        hashes = [hash_text(chunk.embedding_text) for chunk in own]
+        tokens = dict(zip(hashes, (chunk.token_count for chunk in own), strict=True))
         # A text that several documents contain counts only for the first of them.
         new = tokens.keys() & fresh
         fresh -= new
@@ -600,7 +597,7 @@ def _embed_segments(
             "embeddings_reused": len(own) - len(new),
             "tokens_embedded": tokens_new,
             "tokens_reused": sum(chunk.token_count for chunk in own) - tokens_new,
-            "windowed_chunks": sum(chunk.chunk_id in windowed for chunk in own),
+            "windowed_chunks": sum(one in embedded.windowed_hashes for one in hashes),
             "duration_s": embedded.usage.seconds * share,
             "cost_usd": tokens_new * context.price_per_token_usd,
         }
@@ -641,17 +638,3 @@ def _read_stored(
 
 def _read_hash(point: StoredPoint) -> str:
     return str(point.payload.get("embedding_hash"))
-
-
-def _load_vectors(
-    run: IngestionRun, work: DocInProgress, chunks: Sequence[Chunk]
-) -> tuple[ChunkVectors, ...]:
-    services = run.context.services
-    hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
-    kept = services.cache.get_many(services.embedder.model.fingerprint, sorted(set(hashes)))
-    if any(text_hash not in kept for text_hash in hashes):
-        raise StoreError(
-            f"the database has lost vectors of {work.doc.doc_id} meanwhile. Run `rag-pipeline "
-            "ingest` again"
-        )
-    return tuple(kept[text_hash] for text_hash in hashes)

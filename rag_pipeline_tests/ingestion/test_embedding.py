@@ -95,7 +95,7 @@ def test_the_vector_of_a_text_over_the_limit_is_the_mean_over_its_parts() -> Non
     chunk = make_chunk(0, text)
     embedder = HashingEmbedder(max_input_tokens=20, window_words=None)
     embedded = embed_chunks([chunk, make_chunk(1, "Short.")], embedder, DictCache())
-    assert embedded.windowed_chunk_ids == (chunk.chunk_id,)
+    assert embedded.windowed_hashes == {hash_text(chunk.embedding_text)}
     vectors = embedded.vectors[0]
     spans = cut_parts(chunk.embedding_text, 20, embedder)
     rows = np.stack([embedder.embed_query(chunk.embedding_text[a:b]) for a, b in spans])

@@ -91,7 +91,7 @@ def test_windows_of_a_text_over_the_limit_lie_within_its_parts(cache: SqlEmbeddi
     embedder = RecordingEmbedder(max_input_tokens=40)
     chunk = make_chunk(text=LONG)
     embedded = embed_chunks([chunk], embedder, cache)
-    assert embedded.windowed_chunk_ids == (chunk.chunk_id,)
+    assert embedded.windowed_hashes == embedded.embedded_hashes
     parts = embedder.passages
     assert len(parts) > 1
     assert "".join(" ".join(parts).split()) == "".join(chunk.embedding_text.split())

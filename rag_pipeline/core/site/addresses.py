@@ -22,7 +22,7 @@ from rag_pipeline.core.site.docusaurus import (
     is_doc_name,
     join_permalink,
 )
-from rag_pipeline.core.sources import Source, SourceKind, find_place, strips_numbers
+from rag_pipeline.core.sources import Source, SourceKind, find_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -445,36 +445,24 @@ def build_doc_permalink(
         slug: Value of `slug` in the front matter; may be empty.
         strip_numbers: Value of `parse_number_prefixes` in the front matter. A source can keep
             numbers in all its addresses.
-    """
-    place, located = find_place(source, doc_id), locate_source(site, source)
-    if source is not None and source.kind is not SourceKind.DOCS:
-        return build_source_permalink(place, located, source.kind, slug)
-    return build_permalink(
-        place,
-        located,
-        front_matter_id=front_matter_id,
-        slug=slug,
-        strip_numbers=strip_numbers and strips_numbers(source),
-    )
-
-
-def build_source_permalink(place: str, site: SiteSettings, kind: SourceKind, slug: str) -> str:
-    """Return the address of a blog post or of a page outside of the docs, percent-encoded.
-
-    Args:
-        place: Path of the file below the folder of its source.
-        site: Base URL, route and trailing slash, from `locate_source`.
-        kind: `BLOG`, `PAGES` or `API`. The only page of an `API` source is at its route.
-        slug: Value of `slug` in the front matter; may be empty. It is relative to the route.
 
     Source:
         blogUtils.js of @docusaurus/plugin-content-blog, and urlUtils.js of @docusaurus/utils.
     """
-    if kind is SourceKind.API:
-        return join_permalink(site, "")
-    if not slug:
-        slug = _find_post_slug(place) if kind is SourceKind.BLOG else _find_page_slug(place)
-    return join_permalink(site, slug)
+    place, located = find_place(source, doc_id), locate_source(site, source)
+    if source is None or source.kind is SourceKind.DOCS:
+        return build_permalink(
+            place,
+            located,
+            front_matter_id=front_matter_id,
+            slug=slug,
+            strip_numbers=strip_numbers and (source is None or source.number_prefixes),
+        )
+    if source.kind is SourceKind.API:  # its only page is at its route
+        slug = ""
+    elif not slug:
+        slug = _find_post_slug(place) if source.kind is SourceKind.BLOG else _find_page_slug(place)
+    return join_permalink(located, slug)
 
 
 def name_post(place: str) -> str:

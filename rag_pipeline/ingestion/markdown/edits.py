@@ -127,7 +127,13 @@ class BlockEdits:
             self._edits.append((first[0] + begin - first[2], last[0] + until - last[2], ""))
         if blank:
             text, runs = self._replace_all(start, end)
-        return text, tuple(runs), self._merge_holds()
+        holds: list[Hold] = []
+        for first_hold, last_hold in sorted(self._holds):
+            if holds and first_hold < holds[-1][1]:
+                holds[-1] = (holds[-1][0], max(last_hold, holds[-1][1]))
+            else:
+                holds.append((first_hold, last_hold))
+        return text, tuple(runs), tuple(holds)
 
     def _replace_all(self, start: int, end: int) -> tuple[str, list[Run]]:
         """Apply the edits in source order, and return the text and the kept parts of the source.
@@ -148,15 +154,6 @@ class BlockEdits:
         parts.append(self.source[at:end])
         return "".join(parts), runs
 
-    def _merge_holds(self) -> tuple[Hold, ...]:
-        holds: list[Hold] = []
-        for start, end in sorted(self._holds):
-            if holds and start < holds[-1][1]:
-                holds[-1] = (holds[-1][0], max(end, holds[-1][1]))
-            else:
-                holds.append((start, end))
-        return tuple(holds)
-
     def clean_inline(self, start: int, end: int) -> None:
         """Record the edits that clean inline Markdown, such as links, from `start` to `end`.
 
@@ -165,7 +162,9 @@ class BlockEdits:
         cut.
         """
         for first, last in self.remove_hidden(start, end):
-            self._clean_shown(first, last)
+            at = self._shown_from = first
+            while (match := _CONSTRUCT.search(self.source, at, last)) is not None:
+                at = getattr(self, f"_{match.lastgroup}")(match.start(), match.end(), last)
 
     def remove_hidden(self, start: int, end: int) -> list[tuple[int, int]]:
         """Record edits that remove hidden elements, and return the ranges between them."""
@@ -180,11 +179,6 @@ class BlockEdits:
             at = min(last, end)
             self._remove(max(first, start), at)
         return [*shown, (at, end)]
-
-    def _clean_shown(self, start: int, end: int) -> None:
-        at = self._shown_from = start
-        while (match := _CONSTRUCT.search(self.source, at, end)) is not None:
-            at = getattr(self, f"_{match.lastgroup}")(match.start(), match.end(), end)
 
     def _escape(self, start: int, after: int, _end: int) -> int:
         if not (self.keeps_escaped_bars and self.source[start + 1] == "|"):
@@ -296,23 +290,26 @@ class BlockEdits:
         close = target.end() if target else self._match_reference(text_start, start, end)
         if close is None:
             return after
-        if self.source[opening] == "!":
-            self._note_image(opening, text_start, start, close)
+        if self.source[opening] == "!":  # answers that quote the text beside it show the image
+            address, title = self._find_target(text_start, start, close)
+            alt = html.unescape(self.source[text_start:start])
+            self.scope.add_image(opening, address, alt, title.strip(" \"'()"))
         self._link(opening, text_start, start, close)
         self._holds.append((opening, close))
         return close
 
-    def _note_image(self, opening: int, text_start: int, text_end: int, close: int) -> None:
-        """Remember an image of Markdown for the answers that quote the text beside it."""
-        target, title = self._find_target(text_start, text_end, close)
-        alt = html.unescape(self.source[text_start:text_end])
-        self.scope.add_image(opening, target, alt, title.strip(" \"'()"))
-
     def _find_target(self, text_start: int, text_end: int, close: int) -> tuple[str, str]:
         """Return the target of a link or image, and its title with a space before it."""
-        if self.source[text_end + 1 : text_end + 2] == "(":
-            return self._read_destination(text_end + 2, close)
-        return self._find_reference(text_start, text_end, close), ""
+        if self.source[text_end + 1 : text_end + 2] != "(":  # its definition is elsewhere
+            label = self.source[text_end + 2 : close - 1] or self.source[text_start:text_end]
+            definition = self._references.get(normalizeReference(label))
+            return str(definition.get("href", "")) if isinstance(definition, dict) else "", ""
+        start = text_end + 2
+        while self.source[start].isspace():
+            start += 1
+        found = parseLinkDestination(self.source, start, close - 1)
+        title = self.source[found.pos : close - 1].strip() if found.ok else ""
+        return found.str if found.ok else "", f" {title}" if title else ""
 
     def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
         """Record the edits of a link or image: only its text is kept.
@@ -342,20 +339,6 @@ class BlockEdits:
             start -= 1
         self.replace(start, end, "")
 
-    def _read_destination(self, start: int, close: int) -> tuple[str, str]:
-        """Return the target of an inline link, and its title with a space before it."""
-        while self.source[start].isspace():
-            start += 1
-        found = parseLinkDestination(self.source, start, close - 1)
-        title = self.source[found.pos : close - 1].strip() if found.ok else ""
-        return found.str if found.ok else "", f" {title}" if title else ""
-
-    def _find_reference(self, text_start: int, text_end: int, close: int) -> str:
-        """Return the target of a link whose definition is elsewhere on the page."""
-        label = self.source[text_end + 2 : close - 1] or self.source[text_start:text_end]
-        definition = self._references.get(normalizeReference(label))
-        return str(definition.get("href", "")) if isinstance(definition, dict) else ""
-
 
 ResolveLink: TypeAlias = Callable[[str, bool], str | None]
 """A function that turns the target of a link or image (then its second argument is True) into an
@@ -365,6 +348,7 @@ StartEdits: TypeAlias = "Callable[..., BlockEdits]"
 """Creates the edits of one block; it has the parameters of `BlockEdits`, which is one."""
 
 _SUMMARY: Final = re.compile(r"</?summary\b")
+_WEB_LINK: Final = re.compile(r"<https?://[^\s<>]*>")
 
 
 class PageEdits(BlockEdits):
@@ -403,8 +387,8 @@ class PageEdits(BlockEdits):
         if close is not None and mark is not None:
             self.replace(start, close, mark)
             return close
-        if self._is_autolink(start, end):
-            return self.source.index(">", start) + 1
+        if link := _WEB_LINK.match(self.source, start, end):
+            return link.end()
         return super()._tag(start, after, end)
 
     def _embolden_summary(self, start: int, close: int, end: int) -> int:
@@ -431,14 +415,6 @@ class PageEdits(BlockEdits):
             return None
         self._open_tags.append((link[0], encode_target(address)))
         return "["
-
-    def _is_autolink(self, start: int, end: int) -> bool:
-        """Return True if an address between `<` and `>` starts at an offset, as in CommonMark."""
-        close = self.source.find(">", start, end)
-        return (
-            close > 0
-            and re.fullmatch(r"https?://[^\s<>]*", self.source[start + 1 : close]) is not None
-        )
 
     def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
         is_image = self.source[opening] == "!"

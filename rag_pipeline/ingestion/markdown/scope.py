@@ -43,6 +43,9 @@ CARD_LIST: Final = "DocCardList"
 DATA: Final = "data"
 """The component of a `Use` that shows the texts in a JSON file or a literal."""
 
+IMAGE: Final = "image"
+"""The component of a `Use` of an image file."""
+
 _OWN_ITEMS: Final = re.compile(r"\sitems=\{(?!\s*useCurrentSidebar)")
 _MAPPED: Final = re.compile(
     r"(?:Object\.(?:entries|values|keys)\(\s*)?(?P<name>[A-Za-z_$][\w$]*)[^<{]*?\.map\("
@@ -242,7 +245,8 @@ class Scope:
     def _find_use(self, scanner: Scanner, name: str, start: int, close: int) -> bool:
         """Remember a tag that shows another file or a generated text; return True if it does."""
         if name in self.files:
-            values = self._read_props(scanner, start, close)
+            props = read_attributes(scanner, start, close, self.find_value)
+            values = {f"props.{name}": value for name, value in props.items()}
             self.uses.append(replace(self.files[name], values=values))
         elif name == CARD_LIST and not _OWN_ITEMS.search(scanner.text, start, close):
             self.uses.append(Use("", component=CARD_LIST))
@@ -296,23 +300,14 @@ class Scope:
         text = read_strings(literal, self.component_text) if literal else None
         self.uses += [Use("", component=DATA, text=text)] if text else []
 
-    def _read_props(self, scanner: Scanner, start: int, close: int) -> dict[str, str]:
-        found = read_attributes(scanner, start, close, self.find_value)
-        return {f"props.{name}": value for name, value in found.items()}
-
 
 def read_statements(scope: Scope, text: str) -> None:
     """Add the imports of files and the literal exports of a block of statements to a scope."""
-    for match in _IMPORT.finditer(text):
-        name, target = match["name"] or match["alias"], match["target"]
-        if is_markdown_import(target):
-            scope.files[name] = Use(target)
-        elif (raw := find_raw_path(target)) is not None:
-            scope.files[name] = Use(raw, is_raw=True)
-        elif _IMAGE_NAME.search(target):
-            scope.image_files[name] = target
-        elif target.endswith(".json"):
-            scope.files[name] = Use(target, component=DATA)
+    for name, use in _list_imports(text):
+        if use.component == IMAGE:
+            scope.image_files[name] = use.target
+        else:
+            scope.files[name] = use
     for name, value in _read_constants(text):
         scope.values[name] = value
     for match in _EXPORTED.finditer(text):
@@ -324,24 +319,24 @@ def find_imports(text: str) -> Iterator[str]:
 
     The statements are found without parsing the source, so code that looks like one counts too.
     """
-    for match in _IMPORT.finditer(text):
-        if is_markdown_import(match["target"]) or match["target"].endswith(".json"):
-            yield match["target"]
-        elif (raw := find_raw_path(match["target"])) is not None:
-            yield raw
+    yield from (use.target for _, use in _list_imports(text) if use.component != IMAGE)
     for match in _REQUIRED.finditer(text):
         yield match["target"]
 
 
-def is_markdown_import(target: str) -> bool:
-    """Return True if an import names a Markdown file."""
-    return target.endswith(MARKDOWN_SUFFIXES) and "!" not in target
-
-
-def find_raw_path(target: str) -> str | None:
-    """Return the path in an import such as `!!raw-loader!./a.js`; None for any other import."""
-    match = _RAW.fullmatch(target)
-    return match["path"] if match is not None else None
+def _list_imports(text: str) -> Iterator[tuple[str, Use]]:
+    """Yield name and use of each import of Markdown, JSON, an image or a file read as text."""
+    for match in _IMPORT.finditer(text):
+        name, target = match["name"] or match["alias"], match["target"]
+        raw = _RAW.fullmatch(target)
+        if target.endswith(MARKDOWN_SUFFIXES) and "!" not in target:
+            yield name, Use(target)
+        elif raw is not None:
+            yield name, Use(raw["path"], is_raw=True)
+        elif _IMAGE_NAME.search(target):
+            yield name, Use(target, component=IMAGE)
+        elif target.endswith(".json"):
+            yield name, Use(target, component=DATA)
 
 
 def _read_constants(text: str) -> Iterator[tuple[str, str]]:

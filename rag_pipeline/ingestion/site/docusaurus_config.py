@@ -190,6 +190,7 @@ def _read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
 
+_SCHEMES: Final = ("https://", "http://")
 _NAMES: Final = (
     "url",
     "baseUrl",
@@ -297,9 +298,14 @@ def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> S
     formats = {each.value for each in MarkdownFormat}
     return SiteConfig(
         path,
-        read_value("url", config.get("url"), _is_url),
+        read_value("url", config.get("url"), lambda value: str(value).startswith(_SCHEMES)),
         read_value("baseUrl", config.get("baseUrl"), lambda value: str(value).startswith("/")),
-        read_value("trailingSlash", config.get("trailingSlash"), _is_boolean, None),
+        read_value(
+            "trailingSlash",
+            config.get("trailingSlash"),
+            lambda value: isinstance(value, bool),
+            None,
+        ),
         read_value(
             "markdown.format", inner, lambda value: value in formats, MarkdownFormat.MDX.value
         ),
@@ -308,11 +314,3 @@ def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> S
             _NAMES[-1], get_property(markdown, "parseFrontMatter") is not None, Origin.READ
         ),
     )
-
-
-def _is_url(value: object) -> bool:
-    return isinstance(value, str) and value.startswith(("https://", "http://"))
-
-
-def _is_boolean(value: object) -> bool:
-    return isinstance(value, bool)
