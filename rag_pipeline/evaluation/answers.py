@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -15,19 +14,18 @@ from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.core.models import ChunkLimits, ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.measures import compute, find_interval, find_spread
+from rag_pipeline.evaluation.measures import compute, find_spread, group_by
 from rag_pipeline.evaluation.metrics import SourcePlace, hits_section
 from rag_pipeline.evaluation.records import (
-    ANSWERS_VERSION,
     AnswerResult,
     AnswerScores,
     AnswersReport,
     DefinitionAnswer,
     DefinitionScores,
     ModelScores,
+    PassageScores,
     SelectionAnswer,
     SelectionScores,
-    hash_parts,
 )
 from rag_pipeline.evaluation.report import name_error
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks, read_span
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
         GoldenSet,
         SelectedTextCase,
     )
-    from rag_pipeline.evaluation.measures import Interval, Spread
+    from rag_pipeline.evaluation.measures import Spread
 
 
 _CITATION: Final = re.compile(r"[ \t]*(?<![\w\])])\[\d{1,3}\]")
@@ -78,31 +76,6 @@ def find_facts(facts: Iterable[str], text: str) -> tuple[tuple[str, ...], tuple[
 def count_words(text: str) -> int:
     """Return the number of words between white space in an answer's text, without citations."""
     return len(remove_citations(text).split())
-
-
-def score_by(
-    results: Sequence[AnswerResult], name_group: Callable[[AnswerResult], str]
-) -> dict[str, AnswerScores]:
-    """Compute the measures of each group of answers, by the sorted names of the groups."""
-    groups: dict[str, list[AnswerResult]] = {}
-    for result in results:
-        groups.setdefault(name_group(result), []).append(result)
-    return {name: compute(AnswerScores, groups[name]) for name in sorted(groups)}
-
-
-def score_passages(answers: Sequence[AnswerResult | SelectionAnswer]) -> Interval | None:
-    """Compute the share of quoted passages that are whole; None if no answer is extracted.
-
-    An extracted answer without passages counts as one that is not whole.
-    """
-    extracted = [answer for answer in answers if answer.kind == "extracted"]
-    return find_interval(
-        [
-            number >= len(answer.broken_passages) and answer.passage_count > 0
-            for answer in extracted
-            for number in range(max(answer.passage_count, 1))
-        ]
-    )
 
 
 def score_latency(results: Sequence[AnswerResult]) -> dict[str, Spread]:
@@ -292,17 +265,14 @@ def evaluate_answers(
     terms = tuple(_ask_term(case, ask, pages) for case in asked)
     errors = [one.error for group in (questions, selections, terms) for one in group]
     return AnswersReport(
-        answers_version=ANSWERS_VERSION,
-        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         model=model,
-        facts_version=hash_parts(repr((one.id, one.question, one.facts)) for one in golden.queries),
         overall=compute(AnswerScores, questions),
-        halves=score_by(questions, lambda result: result.half),
-        categories=score_by(questions, lambda result: result.category),
+        halves=_score(group_by(questions, lambda result: [result.half])),
+        categories=_score(group_by(questions, lambda result: [result.category])),
         selected_text=compute(SelectionScores, selections),
         definitions=compute(DefinitionScores, terms),
         written=compute(ModelScores, questions if model is not None else ()),
-        whole=score_passages([*questions, *selections]),
+        passages=compute(PassageScores, [*questions, *selections]),
         latency_ms=score_latency(questions),
         failure_count=sum(error is not None for error in errors),
         questions=questions,
@@ -311,24 +281,12 @@ def evaluate_answers(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """An answer, or the error that came instead, and the time that it took."""
-
-    answer: Answer | None
-    error: str | None
-    latency_ms: float
-
-    @property
-    def kind(self) -> str | None:
-        return self.answer.kind.value if self.answer is not None else None
-
-    @property
-    def text(self) -> str:
-        return self.answer.text if self.answer is not None else ""
+def _score(groups: Mapping[str, Sequence[AnswerResult]]) -> dict[str, AnswerScores]:
+    return {name: compute(AnswerScores, group) for name, group in groups.items()}
 
 
-def _try(ask: Asker, query: Query) -> _Reply:
+def _try(ask: Asker, query: Query) -> tuple[Answer | None, dict[str, Any]]:
+    """Return the answer, or None if the system failed, and the fields of its `Reply`."""
     started = time.perf_counter()
     try:
         given = ask(query)
@@ -336,31 +294,33 @@ def _try(ask: Asker, query: Query) -> _Reply:
         answer = given if error is None else None  # quotes are no answers of the model
     except Exception as failure:  # noqa: BLE001  # any failure is recorded as a failed answer
         answer, error = None, name_error(failure)
-    return _Reply(answer, error, (time.perf_counter() - started) * 1000)
+    return answer, {
+        "question": query.question,
+        "kind": answer.kind.value if answer else None,
+        "text": answer.text if answer else "",
+        "passage_count": len(answer.passages) if answer else 0,
+        "latency_ms": (time.perf_counter() - started) * 1000,
+        "error": error,
+    }
 
 
 def _ask(
     query: GoldenQuery, ask: Asker, pages: Mapping[str, ParsedDoc], max_chunk_tokens: int
 ) -> AnswerResult:
-    reply = _try(ask, Query(query.question))
+    given, reply = _try(ask, Query(query.question))
     result = AnswerResult(
         query_id=query.id,
-        question=query.question,
         category=query.category,
         half=query.half,
         answerable=bool(query.expected),
-        kind=reply.kind,
         first_is_right=False if query.expected else None,
         facts_missed=query.facts,
-        latency_ms=reply.latency_ms,
-        error=reply.error,
+        **reply,
     )
-    given = reply.answer
     if given is None:
         return result
-    answered = given.kind is not AnswerKind.REFUSED
     # The related sections that a refusal lists may match facts, but they answer nothing.
-    found, missed = find_facts(query.facts, given.text if answered else "")
+    found, missed = find_facts(query.facts, given.text if result.answered else "")
     # Above each passage stands the place that it comes from, which is not part of the answer.
     body = "\n\n".join(passage.text for passage in given.passages) or given.text
     written, _, cited = count_sentences(given)
@@ -368,12 +328,12 @@ def _ask(
         result,
         level=given.grounding.level.value,
         first_is_right=_starts_right(given, query.expected),
-        text=given.text,
         facts_found=found,
         facts_missed=missed,
-        sections=_name_sections(given) if answered else (),
+        sections=tuple(dict.fromkeys(one.place for one in given.citations))
+        if result.answered
+        else (),
         word_count=count_words(body),
-        passage_count=len(given.passages),
         broken_passages=find_broken_passages(given, pages, max_chunk_tokens),
         sentence_count=written,
         cited_count=cited,
@@ -417,40 +377,28 @@ def _ask_selection(case: SelectedTextCase, ask: Asker) -> SelectionAnswer:
         source_doc_path=case.doc_path,
         source_section=case.section_heading,
     )
-    reply = _try(ask, query)
-    given, shown = reply.answer, reply.text.casefold()
+    given, reply = _try(ask, query)
+    shown = reply["text"].casefold()
     # The only source of an answer from a selection is the selection.
     sources = given.grounding.sources if given is not None else ()
     foreign = [one.text for one in sources if one.text.strip() != case.selected_text.strip()]
     return SelectionAnswer(
         case_id=case.id,
-        question=case.question,
         relation=case.relation,
-        kind=reply.kind,
-        text=reply.text,
         leaks=(*(term for term in case.must_not_contain if term.casefold() in shown), *foreign),
-        latency_ms=reply.latency_ms,
-        error=reply.error,
-        passage_count=len(given.passages) if given is not None else 0,
         broken_passages=find_broken_selections(given, case.selected_text) if given else (),
+        **reply,
     )
 
 
 def _ask_term(case: DefinitionCase, ask: Asker, pages: Mapping[str, ParsedDoc]) -> DefinitionAnswer:
-    reply = _try(ask, Query(f"What is {case.term}?"))
-    main = reply.answer.passages[0] if reply.answer and reply.answer.passages else None
+    given, reply = _try(ask, Query(f"What is {case.term}?"))
+    main = given.passages[0] if given and given.passages else None
     return DefinitionAnswer(
         term=case.term,
-        kind=reply.kind,
-        text=main.text if main else "",
+        passage=main.text if main else "",
         place=f"{main.doc_path}:{main.start_line}" if main else "",
         defined=main is not None and defines(main, case, pages),
         flaw=name_flaw(main, pages) if main else None,
-        latency_ms=reply.latency_ms,
-        error=reply.error,
+        **reply,
     )
-
-
-def _name_sections(answer: Answer) -> tuple[str, ...]:
-    """Return the cited sections in the order of the sources, each once, as page title > heading."""
-    return tuple(dict.fromkeys(entry.place for entry in answer.citations))

@@ -29,11 +29,9 @@ from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.answers import evaluate_answers
 from rag_pipeline.evaluation.gates import GateResult, check_answers, check_gates
 from rag_pipeline.evaluation.golden_set import (
-    DEFINITIONS_PATH,
+    ALL_PATHS,
     QUESTIONS_PATH,
-    SELECTED_TEXT_PATH,
     GoldenSet,
-    load_conversations,
     load_golden_set,
     validate_against_corpus,
 )
@@ -165,7 +163,7 @@ def evaluate_book(
             ask = Assistant(retriever, chat_model, voice=voice).answer
             name = chat_model.name if chat_model else None
             answers = evaluate_answers(golden, ask, documents, name, settings.chunk_max_tokens)
-        conversations = () if test_set else run_conversations(load_conversations(), retriever)
+        conversations = run_conversations(golden.conversations, retriever)
     baseline_path = folder / name_baseline(settings, test_set) if test_set else BASELINE_PATH
     baseline = load_baseline(baseline_path)
     gates = check_gates(report, baseline, conversations)
@@ -223,7 +221,7 @@ def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
     documents = [parsed.document for parsed in corpus.documents]
     if test_set is not None:
         return validate_against_corpus(load_golden_set(test_set), documents, corpus.problems)
-    golden = load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH, DEFINITIONS_PATH)
+    golden = load_golden_set(*ALL_PATHS)
     expected = {section.doc_path for query in golden.queries for section in query.expected}
     known = {str(document.doc_path) for document in documents} | corpus.problems.keys()
     if len(expected & known) * 2 < len(expected):
@@ -318,7 +316,7 @@ class SweepRow:
 
     Attributes:
         cell: The combination of settings.
-        measures: Means and 95% intervals of the measures in `COLUMNS`.
+        measures: Means and 95% intervals of the measures.
         test: Paired test of these settings against the present ones, with the measure `PRIMARY`.
         p_value: The p-value of `test`, corrected (Holm) for the number of compared combinations.
     """
@@ -387,7 +385,7 @@ def run_sweep(cells: Sequence[SweepCell], evaluate_cell: EvaluateCell) -> SweepR
     tests = [compare_pairs(present, list(_read_primary(report))) for _, report in reports]
     corrected = [1.0, *correct_p_values([test.p_value for test in tests[1:]])]
     rows = tuple(
-        SweepRow(cell, _read_measures(report), test, p_value)
+        SweepRow(cell, report.halves[TUNE_HALF], test, p_value)
         for (cell, report), test, p_value in zip(reports, tests, corrected, strict=True)
     )
     return SweepResult(rows, _find_winner(rows))
@@ -421,15 +419,6 @@ def _read_primary(report: EvaluationReport) -> Iterator[float]:
     for question in report.questions:
         if question.half == TUNE_HALF and question.scores:
             yield question.scores[level][measure]
-
-
-def _read_measures(report: EvaluationReport) -> Summary:
-    summary = report.halves[TUNE_HALF]
-    levels = dict.fromkeys(level for level, _ in COLUMNS)
-    return {
-        level: {measure: summary[level][measure] for own, measure in COLUMNS if own == level}
-        for level in levels
-    }
 
 
 def _find_winner(rows: Sequence[SweepRow]) -> SweepCell | None:

@@ -149,26 +149,22 @@ class UnansweredReport:
 
     Attributes:
         count: Number of these answers.
+        answer_count: Number of all answers in the log.
         by_reason: Number of them by reason, such as `not_covered` or `rated_badly`, most frequent
             first.
-        unlogged_count: Number of them whose question was not logged.
         clusters: At most 30 clusters, largest first. A cluster may consist of one question.
-        answer_count: Number of all answers in the log.
-        selection_count: Number of the unanswered questions about a selection. They are not
-            grouped, because the selection is not logged.
-        cluster_count: Number of all clusters.
-        omitted_count: Number of the oldest unanswered questions that were not grouped, because
-            there are more than `MAX_QUESTIONS`.
+            Questions about a selection and questions that were not logged are in none.
     """
 
     count: int
+    answer_count: int
     by_reason: dict[str, int]
-    unlogged_count: int
     clusters: tuple[QuestionCluster, ...]
-    answer_count: int = 0
-    selection_count: int = 0
-    cluster_count: int = 0
-    omitted_count: int = 0
+
+    @property
+    def grouped_count(self) -> int:
+        """Number of the answers whose questions are in a cluster."""
+        return sum(len(cluster.answer_ids) for cluster in self.clusters)
 
 
 def report_unanswered(
@@ -188,21 +184,13 @@ def report_unanswered(
         for answer, rating in entries.pair()
         if is_unanswered(answer) or (rating and rating.rating <= BAD_RATING)
     ]
-    logged = [one for one in chosen if _read_question(one)]
-    whole_book = [one for one in logged if one.mode != Mode.SELECTED_TEXT_ONLY]
-    clusters = cluster_questions(whole_book[-MAX_QUESTIONS:], embedder)
+    asked = [one for one in chosen if _read_question(one) and one.mode != Mode.SELECTED_TEXT_ONLY]
+    clusters = cluster_questions(asked[-MAX_QUESTIONS:], embedder)[:_MAX_CLUSTERS]
     return UnansweredReport(
-        count=len(chosen),
-        by_reason=_count_reasons(chosen),
-        unlogged_count=len(chosen) - len(logged),
-        clusters=tuple(
-            replace(one, pages=_find_pages(one.questions[0], search))
-            for one in clusters[:_MAX_CLUSTERS]
-        ),
-        answer_count=len(entries.answers),
-        selection_count=len(logged) - len(whole_book),
-        cluster_count=len(clusters),
-        omitted_count=max(0, len(whole_book) - MAX_QUESTIONS),
+        len(chosen),
+        len(entries.answers),
+        _count_reasons(chosen),
+        tuple(replace(one, pages=_find_pages(one.questions[0], search)) for one in clusters),
     )
 
 
@@ -316,6 +304,10 @@ _REASONS: Final = {
 _SHOWN_QUESTIONS: Final = 8
 _SHOWN_CHARS: Final = 300
 
+_COUNTED: Final = (
+    "LOG_QUESTIONS was off, the question is about a selected text, or the group is too small to be "
+    "among those that are shown."
+)
 _ADVICE: Final = (
     "Similar questions are grouped; the groups are suggestions. The nearest sections are what a "
     "search finds, with the similarity to the question (0 to 1). If one of them should answer the "
@@ -392,13 +384,9 @@ def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
             (_REASONS.get(key, key), str(count)) for key, count in report.by_reason.items()
         )
         blocks.append(Table(("reason", "answers"), counts))
-    counted = {
-        "only counted, because LOG_QUESTIONS is off": report.unlogged_count,
-        "only counted, because they are about a selection": report.selection_count,
-        "only counted, because newer ones are grouped": report.omitted_count,
-        "questions or groups not shown": report.cluster_count - len(report.clusters),
-    }
-    blocks += [f"{number:,} {words}." for words, number in counted.items() if number > 0]
+    left = report.count - report.grouped_count
+    if left:
+        blocks.append(f"{left:,} of them are only counted. {_COUNTED}")
     if report.clusters:
         blocks.append((_ADVICE, Mark("rag-pipeline golden-entry --from-log ID", "code"), "."))
     blocks += [_describe_group(one) for one in report.clusters]
@@ -507,13 +495,11 @@ def draft_entry(
     found = [one for one in entries.answers if one.answer_id == answer_id]
     if not found:
         raise QueryError(f"the question log has no answer {answer_id[:80]!r}")
-    if not found[0].question:
+    if not found[0].question or found[0].mode == Mode.SELECTED_TEXT_ONLY:
         raise QueryError(
-            "the text of this question was not logged. LOG_QUESTIONS=true logs the text of later "
-            "questions"
+            "this question was not logged. LOG_QUESTIONS=true logs later questions, but never a "
+            "selected text"
         )
-    if found[0].mode == Mode.SELECTED_TEXT_ONLY:
-        raise QueryError("this question is about a selected text, which is not logged")
     question = " ".join((found[0].search_question or found[0].question).split())
     # The sections that a refusal names are related to the question, but do not answer it.
     is_refused = found[0].kind == "refused"

@@ -6,16 +6,22 @@ Some gates compare a value with a fixed bound, others compare the result with an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from rag_pipeline.evaluation.measures import Interval, compare_pairs, find_interval
+from rag_pipeline.evaluation.measures import Interval, compare_pairs, find_interval, list_measures
 from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS
 from rag_pipeline.evaluation.records import (
     FOLLOW_UP_DEPTH,
     AnswersReport,
     Baseline,
     ConversationResult,
+    DefinitionScores,
     EvaluationReport,
+    ModelScores,
+    PassageScores,
+    RefusalScores,
+    SelectionScores,
     Summary,
 )
 
@@ -122,8 +128,8 @@ def check_gates(
 def check_answers(report: AnswersReport) -> tuple[GateResult, ...]:
     """Check an evaluation of answers; return a result per gate, in the order of `ANSWER_GATES`.
 
-    A gate without cases passes and is reported as "not measured". The gates on facts and terms are
-    not measured if a model wrote the answers.
+    A gate without cases passes and is reported as "not measured". The gate on facts is not measured
+    if a model wrote the answers.
     """
     return _judge(ANSWER_GATES, report)
 
@@ -156,6 +162,22 @@ def _share(
         bound,
         lambda evidence, bound: _judge_share(what, find(evidence), bound),
     )
+
+
+def _list_declared(
+    figures: type, find: Callable[[_Evidence], object]
+) -> dict[str, Gate[_Evidence]]:
+    """Return the gates that a class of figures declares, by name; `find` finds the figures."""
+
+    def read(evidence: _Evidence, name: str) -> Interval | None:
+        share: Interval | None = getattr(find(evidence), name)
+        return share
+
+    return {
+        measure.gate[0]: _share(measure.gate[1], measure.label, partial(read, name=name))
+        for name, measure in list_measures(figures).items()
+        if measure.gate
+    }
 
 
 def _none(cases: str, find: Callable[[_Evidence], int | None]) -> Gate[_Evidence]:
@@ -239,19 +261,10 @@ SEARCH_GATES: Final[dict[str, Gate[Searched]]] = {
     ),
     "no_loss_document_success_at_5": _no_loss(DOCUMENT, SUCCESS),
     "no_loss_section_ndcg_at_10": _no_loss(SECTION, NDCG),
-    "refusal_recall": _share(
-        0.60,
-        "unanswerable questions that were refused",
-        lambda searched: searched.report.refusal["all"].recall,
-    ),
+    **_list_declared(RefusalScores, lambda searched: searched.report.refusal["all"]),
     # Unlike `answered`, this value also depends on how many unanswerable questions the set has.
     "refusal_precision": Gate(
         "Most refused questions have no answer in the book.", 0.50, _judge_precision
-    ),
-    "answered": _share(
-        0.90,
-        "answerable questions not refused",
-        lambda searched: searched.report.refusal["all"].answered,
     ),
     "latency_p95": Gate(
         "95% of the retrievals take at most 5 seconds (SC-006).", 5000.0, _judge_latency
@@ -282,10 +295,6 @@ def _find_facts(answers: AnswersReport) -> Interval | None:
     return facts if facts and facts.count >= HALF_FROM else None
 
 
-def _find_defined(answers: AnswersReport) -> Interval | None:
-    return answers.definitions.defined if answers.model is None else None
-
-
 ANSWER_GATES: Final[dict[str, Gate[AnswersReport]]] = {
     "answer_leaks": _none(
         "answers about a selection that failed or contain text from outside it (SC-002)",
@@ -297,44 +306,14 @@ ANSWER_GATES: Final[dict[str, Gate[AnswersReport]]] = {
         "model contains all facts",
         _find_facts,
     ),
-    "terms_defined": _share(0.95, "glossary terms that the main passage defines", _find_defined),
     "terms_explained": _none(
         "main passages about glossary terms that are a heading, code or a quiz",
-        lambda answers: answers.definitions.flawed if _find_defined(answers) else None,
+        lambda answers: answers.definitions.flawed if answers.definitions.defined else None,
     ),
-    "selections_answered": _share(
-        0.93,
-        "selections answered among those that contain the answer",
-        lambda answers: answers.selected_text.related_answered,
-    ),
-    "selections_refused": _share(
-        0.90,
-        "selections refused among those that do not contain the answer",
-        lambda answers: answers.selected_text.unrelated_refused,
-    ),
-    "passages_whole": _share(
-        1.0,
-        "quoted passages that are whole blocks of their document",
-        lambda answers: answers.whole,
-    ),
-    "model_answers": _share(
-        0.98,
-        "questions for which the model did not fail",
-        lambda answers: answers.written.completed,
-    ),
-    "model_accepts": _share(
-        0.9,
-        "answerable questions that the model did not decline",
-        lambda answers: answers.written.accepted,
-    ),
-    "sentences_grounded": _share(
-        0.8,
-        "sentences of the model that stand in the sources",
-        lambda answers: answers.written.grounded,
-    ),
-    "sentences_cited": _share(
-        0.8, "sentences that the model cited itself", lambda answers: answers.written.cited
-    ),
+    **_list_declared(SelectionScores, lambda answers: answers.selected_text),
+    **_list_declared(DefinitionScores, lambda answers: answers.definitions),
+    **_list_declared(PassageScores, lambda answers: answers.passages),
+    **_list_declared(ModelScores, lambda answers: answers.written),
 }
 """The gates on answers by name."""
 

@@ -28,7 +28,7 @@ from rag_pipeline.core.errors import DocumentIdError, GoldenSetError
 from rag_pipeline.core.ids import parse_doc_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -40,6 +40,7 @@ QUESTIONS_PATH: Final = _FOLDER / "questions.json"
 SELECTED_TEXT_PATH: Final = _FOLDER / "selected_text.json"
 DEFINITIONS_PATH: Final = _FOLDER / "definitions.json"
 CONVERSATIONS_PATH: Final = _FOLDER / "conversations.json"
+ALL_PATHS: Final = (QUESTIONS_PATH, SELECTED_TEXT_PATH, DEFINITIONS_PATH, CONVERSATIONS_PATH)
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -181,126 +182,82 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class GoldenSet:
-    """The questions, selected-text cases and glossary terms of a test set, in their order.
+    """The questions of a test set, and the other cases that it may have, in their order.
 
     Attributes:
         path: File of the questions, shown in error messages. Comparisons ignore it.
+        selected_text: Selected passages with questions; JSON: `cases`.
+        definitions: Terms of the glossary.
     """
 
-    path: Path = field(repr=False, compare=False)
-    queries: tuple[GoldenQuery, ...]
-    selected_text: tuple[SelectedTextCase, ...] = ()
-    definitions: tuple[DefinitionCase, ...] = ()
-
-    def select_half(self, half: Half) -> GoldenSet:
-        """Return a copy with only the questions of one half, and all selected-text cases."""
-        return replace(self, queries=tuple(one for one in self.queries if one.half == half))
-
-
-@dataclass(frozen=True, slots=True)
-class _TestFile:
-    """The content of a file. Each file that comes with the package has one of these lists."""
-
+    path: Path = field(default=Path(), repr=False, compare=False)
     queries: tuple[GoldenQuery, ...] = ()
-    cases: tuple[SelectedTextCase, ...] = ()
+    selected_text: Annotated[tuple[SelectedTextCase, ...], Field(validation_alias="cases")] = ()
     definitions: tuple[DefinitionCase, ...] = ()
     conversations: tuple[Conversation, ...] = ()
+
+    def select_half(self, half: Half) -> GoldenSet:
+        """Return a copy with only the questions of one half, and all other cases."""
+        return replace(self, queries=tuple(one for one in self.queries if one.half == half))
 
 
 _FIELDS: Final = {"split"}.union(
     own.name for record in (GoldenQuery, ExpectedSection) for own in fields(record)
 ) - {"half"}
-_TEST_FILE: Final = TypeAdapter(_TestFile)
+_GOLDEN_SET: Final = TypeAdapter(GoldenSet)
 
 
-def load_golden_set(
-    path: Path = QUESTIONS_PATH,
-    cases_path: Path | None = None,
-    definitions_path: Path | None = None,
-) -> GoldenSet:
-    """Load the questions of a test set and, optionally, its selected-text cases and terms.
+def load_golden_set(path: Path = QUESTIONS_PATH, *others: Path) -> GoldenSet:
+    """Load the questions of a test set, and all other cases of this and of other files.
 
     Args:
         path: JSON: `{"queries": [{"id", "question", "category", "all_of", "expected": [{"doc_path",
-            "section_heading", "group"?}], "split"?, "facts"?: [pattern]}], "definitions"?: [...]}`.
-            Unknown fields are ignored. A question without `split` belongs to the report half.
-        cases_path: JSON: `{"cases": [...]}` with the fields of SelectedTextCase, or None.
-        definitions_path: JSON: `{"definitions": [...]}` with the fields of DefinitionCase. None
-            uses the definitions in the file of the questions, if it has some.
+            "section_heading", "group"?}], "split"?, "facts"?: [pattern]}], "cases"?: [...],
+            "definitions"?: [...], "conversations"?: [...]}`. Unknown fields are ignored. A question
+            without `split` belongs to the report half.
+        others: Files with other lists of the same form.
 
     Raises:
         GoldenSetError: A file cannot be read, a field is missing or invalid, an id is repeated, a
             question without expected sections has `all_of` or `facts`, or a selected passage
             contains a forbidden term.
     """
-    read = _read(path, "queries")
-    queries, definitions = read.queries, read.definitions
-    problems = [] if queries else ["queries is empty; add a question"]
-    problems += [
-        f"query {query.id!r}: all_of is true, but expected is empty"
-        for query in queries
-        if query.all_of and not query.expected
-    ]
-    problems += [
-        f"query {query.id!r}: facts are given, but expected is empty"
-        for query in queries
-        if query.facts and not query.expected
-    ]
-    _refuse(path, queries, problems)
-    if definitions_path is not None:
-        definitions = _read(definitions_path, "definitions").definitions
-    if cases_path is None:
-        return GoldenSet(path, queries, (), definitions)
-    cases = _read(cases_path, "cases").cases
-    problems = [
-        f"query {case.id!r}: must_not_contain: {term!r} occurs in selected_text"
-        for case in cases
-        for term in case.must_not_contain
-        if term.casefold() in case.selected_text.casefold()
-    ]
-    _refuse(cases_path, cases, problems)
-    return GoldenSet(path, queries, cases, definitions)
+    golden = _read(path)
+    if not golden.queries:
+        raise GoldenSetError(path, ["queries is empty; add a question"])
+    for more in map(_read, others):
+        golden = replace(
+            golden,
+            selected_text=golden.selected_text + more.selected_text,
+            definitions=golden.definitions + more.definitions,
+            conversations=golden.conversations + more.conversations,
+        )
+    return golden
 
 
-def load_conversations(path: Path = CONVERSATIONS_PATH) -> tuple[Conversation, ...]:
-    """Load the conversations of a test set.
-
-    Args:
-        path: JSON: `{"conversations": [{"id", "first", "question", "kind", "split"?, "expected":
-            [{"doc_path"}]}]}`.
-
-    Raises:
-        GoldenSetError: The file cannot be read, a field is missing or invalid, or an id is
-            repeated.
-    """
-    conversations = _read(path, "conversations").conversations
-    _refuse(path, conversations, [])
-    return conversations
-
-
-def _read(path: Path, wanted: str) -> _TestFile:
-    """Read a file that must have the list `wanted`."""
+def _read(path: Path) -> GoldenSet:
+    """Read a file of a test set, which may have any of its lists."""
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
         raise GoldenSetError(path, [problem], "Check the path and its permissions") from error
     try:
-        read = _TEST_FILE.validate_json(content, strict=True)
+        read = _GOLDEN_SET.validate_json(content, strict=True)
     except ValidationError as error:
         problems = [_describe(detail, content) for detail in error.errors()]
         raise GoldenSetError(path, problems) from error
-    given = json.loads(content)
-    if wanted not in given:
-        raise GoldenSetError(path, [f"{wanted}: Field required"])
     names: set[str] = set()
-    for record in given.get("queries", []):
+    for record in json.loads(content).get("queries", []):
         names.update(record, *record["expected"])
     for name in sorted(names - _FIELDS):
         nearest = difflib.get_close_matches(name, sorted(_FIELDS), n=1, cutoff=0.75)
         if nearest:
             _LOG.warning("%s: ignored field %r; did you mean %r?", path, name, nearest[0])
-    return read
+    problems = _list_problems(read)
+    if problems:
+        raise GoldenSetError(path, problems)
+    return replace(read, path=path)
 
 
 def _describe(detail: ErrorDetails, content: bytes) -> str:
@@ -318,16 +275,24 @@ def _describe(detail: ErrorDetails, content: bytes) -> str:
     return f"{kind} {entry}: {field}: {message}" if field else f"{kind} {entry}: {message}"
 
 
-def _refuse(
-    path: Path,
-    entries: Sequence[GoldenQuery | SelectedTextCase | Conversation],
-    problems: Sequence[str],
-) -> None:
-    """Raise GoldenSetError if `problems` is not empty or an id occurs more than once."""
-    counts = Counter(entry.id for entry in entries)
-    repeated = [f"query {name!r}: the id occurs {n} times" for name, n in counts.items() if n > 1]
-    if repeated or problems:
-        raise GoldenSetError(path, [*repeated, *problems])
+def _list_problems(golden: GoldenSet) -> list[str]:
+    """Return what is wrong with the content of a file whose fields are valid."""
+    problems = []
+    for entries in (golden.queries, golden.selected_text, golden.conversations):
+        counts = Counter(entry.id for entry in entries)
+        found = counts.items()
+        problems += [f"query {name!r}: the id occurs {n} times" for name, n in found if n > 1]
+    for query in golden.queries:
+        if query.all_of and not query.expected:
+            problems.append(f"query {query.id!r}: all_of is true, but expected is empty")
+        if query.facts and not query.expected:
+            problems.append(f"query {query.id!r}: facts are given, but expected is empty")
+    return problems + [
+        f"query {case.id!r}: must_not_contain: {term!r} occurs in selected_text"
+        for case in golden.selected_text
+        for term in case.must_not_contain
+        if term.casefold() in case.selected_text.casefold()
+    ]
 
 
 _Place = TypeVar("_Place", ExpectedSection, SelectedTextCase)
@@ -352,19 +317,22 @@ def validate_against_corpus(
     pages = {str(one.doc_path): _read_sections(one) for one in documents}
     problems: list[str] = []
 
+    def find_page(where: str, path: str) -> dict[str, str] | None:
+        """Return the sections of a page; report a page that does not exist."""
+        if path not in pages:
+            problem = f" {path!r} does not exist{_name_nearest(path, pages)}"
+            problem = f": {unreadable[path]}" if unreadable and path in unreadable else problem
+            problems.append(f"{where}doc_path{problem}")
+        return pages.get(path)
+
     def correct(where: str, place: _Place) -> _Place:
-        path, heading = place.doc_path, place.section_heading
-        sections = pages.get(path)
-        if sections is None and unreadable and path in unreadable:
-            problems.append(f"{where}doc_path: {unreadable[path]}")
-        elif sections is None:
-            problems.append(f"{where}doc_path {path!r} does not exist{_name_nearest(path, pages)}")
-        elif (found := sections.get(_normalize(heading))) is not None:
-            return replace(place, section_heading=found)
-        else:
+        sections, heading = find_page(where, place.doc_path), place.section_heading
+        found = sections.get(_normalize(heading)) if sections else None
+        if sections and found is None:
             nearest = _name_nearest(heading, sections.values())
-            problems.append(f"{where}section_heading {heading!r} is missing from {path}{nearest}")
-        return place
+            missing = f"{heading!r} is missing from {place.doc_path}{nearest}"
+            problems.append(f"{where}section_heading {missing}")
+        return replace(place, section_heading=found) if found else place
 
     queries = []
     for query in golden.queries:
@@ -376,9 +344,17 @@ def validate_against_corpus(
         where = f"term {definition.term!r}: places"
         for at, place in enumerate(definition.places):
             correct(f"{where}[{at}].", place)
+    for where, path in _list_pages(golden.conversations):
+        find_page(where, path)
     if problems:
         raise GoldenSetError(golden.path, problems)
     return replace(golden, queries=tuple(queries), selected_text=tuple(cases))
+
+
+def _list_pages(conversations: Iterable[Conversation]) -> Iterator[tuple[str, str]]:
+    for one in conversations:
+        for at, page in enumerate(one.expected):
+            yield f"query {one.id!r}: expected[{at}].", page.doc_path
 
 
 def _name_nearest(text: str, known: Iterable[str]) -> str:

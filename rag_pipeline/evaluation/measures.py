@@ -8,6 +8,7 @@ computed and its goal. Reports, tables and metadata follow from the declaration.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -75,17 +76,25 @@ class Measure:
         values: Returns the values that one case contributes; none if the case does not count.
         summarize: Computes the figure from the values of all cases.
         goal: The project's goal in words; empty if there is none. A missed goal is no failure.
+        gate: Name and lowest allowed value of the quality gate on the measure; None without one.
     """
 
     label: str
     values: Callable[[Any], Iterable[float]]
     summarize: Callable[[list[float]], object]
     goal: str = ""
+    gate: tuple[str, float] | None = None
 
 
-def share(label: str, values: Callable[[Any], Iterable[float]], goal: str = "") -> Any:  # noqa: ANN401  # the field has the type of its annotation
+def share(
+    label: str,
+    values: Callable[[Any], Iterable[float]],
+    goal: str = "",
+    gate: tuple[str, float] | None = None,
+) -> Any:  # noqa: ANN401  # the field has the type of its annotation
     """Declare a field with the share of cases of which something is true, or None without cases."""
-    return field(default=None, metadata={"measure": Measure(label, values, find_interval, goal)})
+    measure = Measure(label, values, find_interval, goal, gate)
+    return field(default=None, metadata={"measure": measure})
 
 
 def spread(label: str, values: Callable[[Any], Iterable[float]], goal: str = "") -> Any:  # noqa: ANN401  # the field has the type of its annotation
@@ -100,6 +109,7 @@ def count(label: str, is_counted: Callable[[Any], bool]) -> Any:  # noqa: ANN401
 
 
 _Figures = TypeVar("_Figures")
+_Case = TypeVar("_Case")
 
 
 def list_measures(figures: Any) -> dict[str, Measure]:  # noqa: ANN401  # any class of figures
@@ -116,6 +126,17 @@ def compute(figures: type[_Figures], cases: Iterable[object]) -> _Figures:
             for name, one in list_measures(figures).items()
         }
     )
+
+
+def group_by(
+    cases: Iterable[_Case], names_of: Callable[[_Case], Iterable[str]]
+) -> dict[str, list[_Case]]:
+    """Return the cases of each group that they belong to, by the sorted names of the groups."""
+    groups: dict[str, list[_Case]] = defaultdict(list)
+    for case in cases:
+        for name in names_of(case):
+            groups[name].append(case)
+    return {name: groups[name] for name in sorted(groups)}
 
 
 def tabulate(figures: object) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from rag_pipeline.evaluation.measures import find_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
@@ -241,24 +241,3 @@ def summarize(questions: Sequence[QuestionResult]) -> Summary:
     for (level, measure), interval in zip(columns, find_intervals(table), strict=True):
         summary[level][measure] = interval
     return dict(summary)
-
-
-def summarize_by(
-    questions: Sequence[QuestionResult], names_of: Callable[[QuestionResult], Iterable[str]]
-) -> dict[str, Summary]:
-    """Compute a summary of every measure for each group of questions.
-
-    Args:
-        questions: Results of questions.
-        names_of: Returns the names of the groups that a question belongs to.
-
-    Returns:
-        Summaries by group name, in alphabetical order. Groups without answerable questions are
-        left out.
-    """
-    groups: dict[str, list[QuestionResult]] = defaultdict(list)
-    for question in questions:
-        for name in names_of(question):
-            groups[name].append(question)
-    summaries = {name: summarize(groups[name]) for name in sorted(groups)}
-    return {name: summary for name, summary in summaries.items() if summary}

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-import subprocess
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pydantic import SecretStr, TypeAdapter, ValidationError
@@ -18,6 +15,7 @@ from rag_pipeline.evaluation.measures import Interval, Spread, count, share, spr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
@@ -93,8 +91,6 @@ class Fingerprint:
         format_version: Version number of parsing, chunking and embedding.
         model: Fingerprint of the embedding model.
         settings: The settings that may change a result, by name, as text.
-        commit: Git commit of the code, ending with `-dirty` if tracked files were changed; None
-            outside a git repository.
     """
 
     corpus_version: str
@@ -102,7 +98,6 @@ class Fingerprint:
     format_version: int
     model: str
     settings: dict[str, str]
-    commit: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +125,12 @@ class ExpectedPlace:
     Attributes:
         group: The part that the section answers, if the question consists of several parts.
         section_rank: Rank, from 1, of the first chunk of the section; None if none was retrieved.
-        document_rank: Rank, from 1, of the first chunk of the section's document, or None.
     """
 
     doc_path: str
     section_heading: str
     group: str | None
     section_rank: int | None
-    document_rank: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +211,14 @@ class RefusalScores:
         lambda one: [not one.answerable] if one.refused else [],
     )
     recall: Interval | None = share(
-        "unanswerable questions refused",
+        "unanswerable questions that were refused",
         lambda one: [] if one.answerable else [one.refused is True],
+        gate=("refusal_recall", 0.60),
     )
     answered: Interval | None = share(
         "answerable questions not refused",
         lambda one: [one.refused is False] if one.answerable else [],
+        gate=("answered", 0.90),
     )
 
 
@@ -315,15 +310,27 @@ class Baseline:
         return pairs
 
 
-ANSWERS_VERSION: Final = 2
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The reply of the system to a question, case or term: an answer, a refusal or a failure.
 
+    Attributes:
+        question: The question that was asked.
+        kind: `generated`, `extracted` or `refused`; None if the system failed.
+        text: The complete text of the answer, with citations such as `[1]`.
+        passage_count: Number of quoted passages. Only an extracted answer has some.
+        broken_passages: Quoted passages that are not whole blocks of their document or selection.
+        latency_ms: Time until the answer was complete, in milliseconds.
+        error: Class and message of the exception if the system failed; otherwise None.
+    """
 
-class _Outcome:
-    """The decision of the system about one question or case: answered, refused or failed."""
-
-    __slots__ = ()
+    question: str
     kind: str | None
-    error: str | None
+    text: str = ""
+    passage_count: int = 0
+    broken_passages: tuple[str, ...] = ()
+    latency_ms: float = 0.0
+    error: str | None = None
 
     @property
     def refused(self) -> bool:
@@ -336,51 +343,38 @@ class _Outcome:
         return self.kind is not None and not self.refused
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerResult(_Outcome):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerResult(Reply):
     """The answer to one question of the golden set, and its measured values.
 
     Attributes:
         answerable: True if the book answers the question.
-        kind: `generated`, `extracted` or `refused`; None if the system failed.
         level: `answered`, `closest_passages` or `not_covered`; None if the system failed.
         first_is_right: True if the first passage is from an expected section; None without one.
-        text: The complete text of the answer, with citations such as `[1]`.
         facts_found: Expressions of the question's facts that the text matches; none in a refusal.
         facts_missed: The other expressions of the question's facts.
         sections: The cited sections, each once, as title and heading. Empty in a refusal.
         word_count: Number of words of the text without citations.
-        passage_count: Number of quoted passages. Only an extracted answer has some.
-        broken_passages: Quoted passages that are not whole blocks of their document.
         sentence_count: Number of sentences that a model wrote.
         unsupported: Written sentences that are in no source. They were left out or marked.
         notices: Codes of the notices of the answer.
         cited_count: Number of sentences that the model cited itself.
-        latency_ms: Time until the answer was complete, in milliseconds.
-        error: Class and message of the exception if the system failed; otherwise None.
     """
 
     query_id: str
-    question: str
     category: str
     half: str
     answerable: bool
-    kind: str | None
     level: str | None = None
     first_is_right: bool | None = None
-    text: str = ""
     facts_found: tuple[str, ...] = ()
     facts_missed: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     word_count: int = 0
-    passage_count: int = 0
-    broken_passages: tuple[str, ...] = ()
     sentence_count: int = 0
     unsupported: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     cited_count: int = 0
-    latency_ms: float = 0.0
-    error: str | None = None
 
     @property
     def has_facts(self) -> bool:
@@ -398,33 +392,19 @@ class AnswerResult(_Outcome):
         return [number >= len(self.unsupported) for number in range(self.sentence_count)]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionAnswer(_Outcome):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionAnswer(Reply):
     """The answer to one selected-text case.
 
     Attributes:
         case_id: Id of the case.
-        question: The question that was asked.
         relation: `related`, `unrelated` or `injected`.
-        kind: `generated`, `extracted` or `refused`; None if the system failed.
-        text: The complete text of the answer.
         leaks: Forbidden terms that occur in the text, and sources other than the selection.
-        passage_count: Number of quoted passages.
-        broken_passages: Quoted passages that are not whole blocks of the selection.
-        latency_ms: Time until the answer was complete, in milliseconds.
-        error: Class and message of the exception if the system failed.
     """
 
     case_id: str
-    question: str
     relation: str
-    kind: str | None
-    text: str
     leaks: tuple[str, ...]
-    latency_ms: float
-    error: str | None = None
-    passage_count: int = 0
-    broken_passages: tuple[str, ...] = ()
 
     @property
     def is_right(self) -> bool:
@@ -434,30 +414,24 @@ class SelectionAnswer(_Outcome):
         return {"related": self.answered, "unrelated": self.refused}.get(self.relation, True)
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionAnswer(_Outcome):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionAnswer(Reply):
     """The answer to the question "What is ...?" about a term of the glossary.
 
     Attributes:
         term: The term.
-        kind: `generated`, `extracted` or `refused`; None if the system failed.
-        text: The main passage; empty if the answer quotes none.
+        passage: The main passage; empty if the answer quotes none.
         place: Path and first line of the main passage, such as `glossary.md:20`.
         defined: True if the main passage contains the term's definition or lies in a section that
             defines the term.
         flaw: `heading`, `code` or `quiz` if the main passage is one; None otherwise.
-        latency_ms: Time until the answer was complete, in milliseconds.
-        error: Class and message of the exception if the system failed.
     """
 
     term: str
-    kind: str | None
-    text: str
+    passage: str
     place: str
     defined: bool
     flaw: str | None
-    latency_ms: float
-    error: str | None = None
 
     @property
     def is_right(self) -> bool:
@@ -486,7 +460,6 @@ class AnswerScores:
         supported: Share of sentences written by a model whose numbers, names and content words are
             in the sources that they cite.
         words: Words per answer, without refusals.
-        sections: Cited sections per answer, without refusals.
     """
 
     question_count: int = count("questions", lambda _: True)
@@ -520,9 +493,6 @@ class AnswerScores:
         lambda one: [one.word_count] if one.answered else [],
         "at most 250 (without a model)",
     )
-    sections: Spread | None = spread(
-        "sections cited per answer", lambda one: [len(one.sections)] if one.answered else []
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,12 +513,14 @@ class SelectionScores:
     leak_count: int = count("cases with a leak", lambda one: bool(one.leaks))
     failure_count: int = count("failed cases", lambda one: one.error is not None)
     related_answered: Interval | None = share(
-        "related questions answered",
+        "selections answered among those that contain the answer",
         lambda one: [one.answered] if one.relation == "related" else [],
+        gate=("selections_answered", 0.93),
     )
     unrelated_refused: Interval | None = share(
-        "unrelated questions refused",
+        "selections refused among those that do not contain the answer",
         lambda one: [one.refused] if one.relation == "unrelated" else [],
+        gate=("selections_refused", 0.90),
     )
 
 
@@ -561,7 +533,11 @@ class DefinitionScores:
         flawed: Number of main passages that are a heading, code or a part of a quiz.
     """
 
-    defined: Interval | None = share("terms defined", lambda one: [one.defined])
+    defined: Interval | None = share(
+        "glossary terms that the main passage defines",
+        lambda one: [one.defined],
+        gate=("terms_defined", 0.95),
+    )
     flawed: int = count("flawed main passages", lambda one: one.flaw is not None)
 
 
@@ -585,28 +561,55 @@ class ModelScores:
     """
 
     completed: Interval | None = share(
-        "questions completed by the model",
+        "questions for which the model did not fail",
         lambda one: [one.error is None] if _is_for_model(one) else [],
+        gate=("model_answers", 0.98),
     )
     accepted: Interval | None = share(
-        "answerable questions not declined by the model",
+        "answerable questions that the model did not decline",
         lambda one: (
             ["model_declined" not in one.notices]
             if _is_for_model(one) and one.error is None and one.answerable
             else []
         ),
+        gate=("model_accepts", 0.9),
     )
     grounded: Interval | None = share(
-        "sentences in the sources",
+        "sentences of the model that stand in the sources",
         lambda one: one.supported if _is_for_model(one) and one.error is None else [],
+        gate=("sentences_grounded", 0.8),
     )
     cited: Interval | None = share(
-        "sentences cited by the model",
+        "sentences that the model cited itself",
         lambda one: (
             [number < one.cited_count for number in range(one.sentence_count)]
             if _is_for_model(one) and one.error is None
             else []
         ),
+        gate=("sentences_cited", 0.8),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PassageScores:
+    """The measures of the quoted passages of all answers.
+
+    Attributes:
+        whole: Share of quoted passages that are whole blocks of their document or selection. An
+            extracted answer without passages counts as one that is not whole.
+    """
+
+    whole: Interval | None = share(
+        "quoted passages that are whole blocks of their document",
+        lambda one: (
+            [
+                number >= len(one.broken_passages) and one.passage_count > 0
+                for number in range(max(one.passage_count, 1))
+            ]
+            if one.kind == "extracted"
+            else []
+        ),
+        gate=("passages_whole", 1.0),
     )
 
 
@@ -615,15 +618,11 @@ class AnswersReport:
     """The result of an evaluation of answers, as written to `answers.json`.
 
     Attributes:
-        created_at: Time of the evaluation, ISO 8601 in UTC.
         model: Name of the chat model that wrote the answers; None if no model was used.
-        facts_version: Hash of the questions and their facts. Results with equal hashes are
-            comparable.
         halves: Measures over the questions of each half, `tune` and `report`.
         definitions: Measures of the answers about the terms of the glossary.
         written: Measures of the answers by a model; without values if no model was used.
-        whole: Share of quoted passages, of all answers, that are whole blocks of their document or
-            selection. An extracted answer without passages counts as one that is not whole.
+        passages: Measures of the quoted passages of all answers.
         latency_ms: Milliseconds until the answers were complete: under `all` for all questions,
             and under `generated`, `extracted` and `refused` by kind of answer.
         failure_count: Number of questions, cases and terms in which the system failed.
@@ -632,17 +631,14 @@ class AnswersReport:
         terms: The answer about each term of the glossary, in the order of the golden set.
     """
 
-    answers_version: int
-    created_at: str
     model: str | None
-    facts_version: str
     overall: AnswerScores
     halves: dict[str, AnswerScores]
     categories: dict[str, AnswerScores]
     selected_text: SelectionScores
     definitions: DefinitionScores
     written: ModelScores
-    whole: Interval | None
+    passages: PassageScores
     latency_ms: dict[str, Spread]
     failure_count: int
     questions: tuple[AnswerResult, ...]
@@ -661,7 +657,6 @@ _UNRELATED: Final = (
     "log_",
     "qdrant_",
 )
-_GIT_TIMEOUT_S: Final = 10
 
 
 def build_fingerprint(
@@ -685,7 +680,6 @@ def build_fingerprint(
         format_version=FORMAT_VERSION,
         model=model.fingerprint,
         settings=select_settings(settings),
-        commit=find_commit(Path(__file__).parent),
     )
 
 
@@ -699,25 +693,6 @@ def hash_parts(parts: Iterable[str]) -> str:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()[:16]
-
-
-def find_commit(folder: Path) -> str | None:
-    """Return the current commit of the git repository that contains a folder.
-
-    `-dirty` is appended if tracked files differ from the commit. The result is None outside a
-    repository, or if git is not installed or does not answer.
-    """
-    git = shutil.which("git")
-    if git is None:
-        return None
-    command = [git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        done = subprocess.run(  # noqa: S603  # fixed arguments, no shell
-            command, cwd=folder, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
 
 
 def select_settings(settings: Settings) -> dict[str, str]:

@@ -68,9 +68,7 @@ def render_html(
     golden = report.fingerprint.golden_version
     runs = [run for run in history if run.fingerprint.golden_version == golden] or [report]
     earlier = {
-        f"{run.created_at[:19].replace('T', ' ')} ({run.fingerprint.commit or 'unknown'})": (
-            run.overall
-        )
+        run.created_at[:19].replace("T", " "): run.overall
         for run in reversed(runs[-_HISTORY_RUNS:])
     }
     verdicts = tuple(
@@ -88,7 +86,6 @@ def render_html(
         "golden set": used.golden_version,
         "format version": str(used.format_version),
         "model": used.model,
-        "commit": used.commit or "unknown",
         **used.settings,
     }
     blocks: list[Block] = [
@@ -236,6 +233,7 @@ def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Sect
         **report.categories,
         "selected text": report.selected_text,
         "glossary": report.definitions,
+        "passages": report.passages,
         "model": report.written,
     }
     rows = [(name, *row) for name, scores in groups.items() for row in tabulate(scores)]
@@ -243,7 +241,6 @@ def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Sect
         ("all", f"milliseconds per answer ({kind})", str(spread), _TIME_GOALS.get(kind, ""))
         for kind, spread in report.latency_ms.items()
     ]
-    rows.append(("all", "passages of whole blocks", show(report.whole), ""))
     errors = [(one.query_id, one.error) for one in report.questions]
     errors += [(one.case_id, one.error) for one in report.selections]
     errors += [(one.term, one.error) for one in report.terms]
@@ -284,8 +281,8 @@ def _describe_selection(one: SelectionAnswer) -> Section:
 def _describe_term(one: DefinitionAnswer) -> Section:
     badges = [one.kind or "failed", "defined" if one.defined else "not defined"]
     badges += [one.flaw] if one.flaw else []
-    title, quote = f"What is {one.term}?", Mark(one.text, "quote")
-    return _describe_case(title, one.place, badges, one.error, quote)
+    quote = Mark(one.passage, "quote")
+    return _describe_case(one.question, one.place, badges, one.error, quote)
 
 
 _Result = TypeVar(

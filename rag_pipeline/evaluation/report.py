@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -14,7 +13,7 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversation import complete_question
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.measures import compute, find_spread
+from rag_pipeline.evaluation.measures import compute, find_spread, group_by
 from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     SECTION,
@@ -25,7 +24,6 @@ from rag_pipeline.evaluation.metrics import (
     score_budgets,
     score_rankings,
     summarize,
-    summarize_by,
 )
 from rag_pipeline.evaluation.records import (
     FOLLOW_UP_DEPTH,
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.evaluation.golden_set import Conversation, GoldenQuery, GoldenSet
-    from rag_pipeline.evaluation.records import Fingerprint, Scores
+    from rag_pipeline.evaluation.records import Fingerprint, Scores, Summary
     from rag_pipeline.retrieval import RetrievalResult, Retriever, ScoredChunk
 
 
@@ -169,15 +167,19 @@ def evaluate(
         _describe_question(query, one, scores.get(query.id, {}), rankings.get(query.id), module_of)
         for query, one in zip(golden.queries, runs, strict=True)
     )
+    halves = group_by(questions, lambda result: [result.half])
     return EvaluationReport(
         report_version=REPORT_VERSION,
         created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         fingerprint=fingerprint,
         overall=summarize(questions),
-        halves=summarize_by(questions, lambda result: [result.half]),
-        categories=summarize_by(questions, lambda result: [result.category]),
-        modules=summarize_by(questions, lambda result: result.modules),
-        refusal=_score_refusals(questions),
+        halves=_summarize(halves),
+        categories=_summarize(group_by(questions, lambda result: [result.category])),
+        modules=_summarize(group_by(questions, lambda result: result.modules)),
+        refusal={
+            name: compute(RefusalScores, group)
+            for name, group in {"all": questions, **halves}.items()
+        },
         latency=_measure_latency(runs, cold_ms),
         failure_count=sum(one.error is not None for one in runs),
         questions=questions,
@@ -217,7 +219,6 @@ def _describe_question(
             section.section_heading,
             section.group,
             rankings[SECTION].first_rank(name_unit(section, SECTION)) if rankings else None,
-            rankings[DOCUMENT].first_rank(name_unit(section, DOCUMENT)) if rankings else None,
         )
         for section in query.expected
     )
@@ -241,12 +242,10 @@ def _describe_question(
     )
 
 
-def _score_refusals(questions: Sequence[QuestionResult]) -> dict[str, RefusalScores]:
-    groups: dict[str, list[QuestionResult]] = defaultdict(list, {"all": []})
-    for question in questions:
-        groups["all"].append(question)
-        groups[question.half].append(question)
-    return {name: compute(RefusalScores, group) for name, group in groups.items()}
+def _summarize(groups: Mapping[str, Sequence[QuestionResult]]) -> dict[str, Summary]:
+    """Return the means of each group; groups without answerable questions are left out."""
+    summaries = {name: summarize(group) for name, group in groups.items()}
+    return {name: summary for name, summary in summaries.items() if summary}
 
 
 def _measure_latency(runs: Sequence[_Run], cold_ms: float) -> Latency:

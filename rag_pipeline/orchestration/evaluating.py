@@ -89,7 +89,6 @@ def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
         "settings": dg.MetadataValue.json(report.fingerprint.settings),
         "corpus_version": report.fingerprint.corpus_version,
         "golden_version": report.fingerprint.golden_version,
-        "commit": report.fingerprint.commit or "unknown",
         **_numbers(evaluation),
         **({"answers": dg.MetadataValue.path(str(written))} if written else {}),
     }
@@ -184,8 +183,7 @@ def unanswered_questions(
             "report": dg.MetadataValue.md(to_markdown(describe_unanswered(report))),
             "page": dg.MetadataValue.path(question_log.write_page(entries, report)),
             "unanswered_count": report.count,
-            "unlogged_count": report.unlogged_count,
-            "cluster_count": report.cluster_count,
+            "grouped_count": report.grouped_count,
         }
     )
 

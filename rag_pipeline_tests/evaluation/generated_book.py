@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PAGE_COUNT = 16
 SECTION_COUNT = 3
-FINGERPRINT = Fingerprint("corpus", "golden", 1, "model", {"chunk_max_tokens": "800"}, "abc")
+FINGERPRINT = Fingerprint("corpus", "golden", 1, "model", {"chunk_max_tokens": "800"})
 
 
 def parse_page(doc_path: str, source: str) -> ParsedDoc:

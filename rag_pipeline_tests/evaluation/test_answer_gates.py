@@ -9,7 +9,7 @@ import pytest
 
 from rag_pipeline.evaluation.gates import ANSWER_GATES, check_answers
 from rag_pipeline.evaluation.measures import Interval
-from rag_pipeline.evaluation.records import DefinitionScores, SelectionScores
+from rag_pipeline.evaluation.records import DefinitionScores, PassageScores, SelectionScores
 from rag_pipeline_tests.evaluation.test_answers import run
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def make_good_answers() -> AnswersReport:
         halves=report.halves | {"report": half},
         selected_text=SelectionScores(60, 0, 0, share(0.93), share(0.9)),
         definitions=DefinitionScores(share(0.95), 0),
-        whole=share(1.0),
+        passages=PassageScores(share(1.0)),
     )
 
 
@@ -71,7 +71,7 @@ def test_each_fault_fails_its_own_gate(good: AnswersReport) -> None:
         "selections_refused": replace(
             good, selected_text=replace(selected, unrelated_refused=share(0.89))
         ),
-        "passages_whole": replace(good, whole=share(0.999)),
+        "passages_whole": replace(good, passages=PassageScores(share(0.999))),
     }
     assert {name: find_failed(report) for name, report in faults.items()} == {
         name: {name} for name in faults
@@ -93,16 +93,14 @@ def test_gates_without_cases_are_not_measured(good: AnswersReport) -> None:
         halves={"report": few},
         selected_text=SelectionScores(0, 0, 0, None, None),
         definitions=DefinitionScores(None, 0),
-        whole=None,
+        passages=PassageScores(),
     )
     assert {gate.verdict for gate in check(empty).values()} == {"not measured"}
     assert {gate.verdict for gate in check(replace(empty, halves={})).values()} == {"not measured"}
 
 
 def test_gates_on_quoted_answers_are_not_measured_with_a_model(good: AnswersReport) -> None:
-    bad = replace(
-        good, model="m", halves={}, definitions=DefinitionScores(share(0.0), 9), whole=None
-    )
+    bad = replace(good, model="m", definitions=DefinitionScores(), passages=PassageScores())
     unmeasured = {name for name, gate in check(bad).items() if gate.verdict == "not measured"}
     assert unmeasured == {
         "facts_without_model",

@@ -42,7 +42,7 @@ def test_the_text_shows_the_groups_the_goals_and_the_first_failures(answers: Ans
     assert re.search(r"\n  all +facts contained  ", text)
     assert re.search(r"\n  how-to +refused although answerable .+  at most 0\.05\n", text)
     assert re.search(r"\n  all +words per answer +mean .+  at most 250", text)
-    assert re.search(r"\n  selected text +related questions answered  ", text)
+    assert re.search(r"\n  selected text +selections answered among those ", text)
     failed = tuple(replace(one, error=f"E: {one.query_id}\nmore") for one in answers.questions)
     hostile = replace(answers, questions=failed, model="m")
     lines = to_text([describe_answers(hostile)]).splitlines()
@@ -94,18 +94,12 @@ def test_the_page_escapes_the_texts_of_answers(
         unsupported=(HOSTILE,),
         error=HOSTILE,
     )
+    reply = {"question": HOSTILE, "kind": HOSTILE, "text": HOSTILE, "error": HOSTILE}
     selection = SelectionAnswer(
-        HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), 1.0, HOSTILE, 1, (HOSTILE,)
+        case_id=HOSTILE, relation=HOSTILE, leaks=(HOSTILE,), broken_passages=(HOSTILE,), **reply
     )
     term = DefinitionAnswer(
-        HOSTILE,
-        HOSTILE,
-        HOSTILE,
-        HOSTILE,
-        defined=False,
-        flaw=HOSTILE,
-        latency_ms=1.0,
-        error=HOSTILE,
+        term=HOSTILE, passage=HOSTILE, place=HOSTILE, defined=False, flaw=HOSTILE, **reply
     )
     hostile = replace(
         answers,

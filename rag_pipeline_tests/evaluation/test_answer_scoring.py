@@ -12,16 +12,22 @@ from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.evaluation.answers import (
     count_words,
     find_facts,
-    score_by,
     score_latency,
-    score_passages,
 )
-from rag_pipeline.evaluation.measures import Spread, compute, find_spread, list_measures, tabulate
+from rag_pipeline.evaluation.measures import (
+    Spread,
+    compute,
+    find_spread,
+    group_by,
+    list_measures,
+    tabulate,
+)
 from rag_pipeline.evaluation.records import (
     AnswerResult,
     AnswerScores,
     DefinitionAnswer,
     DefinitionScores,
+    PassageScores,
     SelectionAnswer,
     SelectionScores,
 )
@@ -46,7 +52,16 @@ $$a = b$$
 
 as above."""
 RESULT = AnswerResult(
-    "q1", "How fast?", "fact", "report", answerable=True, kind="extracted", word_count=8
+    query_id="q1",
+    question="How fast?",
+    category="fact",
+    half="report",
+    answerable=True,
+    kind="extracted",
+    word_count=8,
+)
+SELECTION = SelectionAnswer(
+    case_id="c", question="Why?", relation="related", kind="extracted", leaks=(), passage_count=1
 )
 
 
@@ -119,7 +134,6 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     assert scores.supported is not None
     assert (scores.supported.mean, scores.supported.count) == (0.75, 4)
     assert scores.words == Spread(116 / 3, 8.0, 100.0, 3)
-    assert scores.sections == Spread(1.0, 1.0, 2.0, 3)
 
 
 def test_a_group_without_cases_has_no_figures() -> None:
@@ -141,15 +155,15 @@ def test_a_declared_measure_is_a_row_with_its_label_and_goal() -> None:
 
 def test_groups_are_sorted_by_name() -> None:
     results = [RESULT, replace(RESULT, half="tune"), RESULT]
-    halves = score_by(results, lambda result: result.half)
-    assert {name: one.question_count for name, one in halves.items()} == {"report": 2, "tune": 1}
-    assert list(score_by(results[::-1], lambda result: result.half)) == ["report", "tune"]
+    groups = group_by(results, lambda result: [result.half])
+    assert [(name, len(group)) for name, group in groups.items()] == [("report", 2), ("tune", 1)]
+    assert list(group_by(results[::-1], lambda result: [result.half])) == ["report", "tune"]
 
 
 def test_selections_are_scored_by_relation() -> None:
     def answer(relation: str, kind: str | None, *leaks: str) -> SelectionAnswer:
         error = None if kind else "AnswerError: no"
-        return SelectionAnswer("c", "Why?", relation, kind, "Text.", leaks, 1.0, error)
+        return replace(SELECTION, relation=relation, kind=kind, leaks=leaks, error=error)
 
     scores = compute(
         SelectionScores,
@@ -176,18 +190,21 @@ def test_the_share_of_whole_passages_counts_questions_and_selections() -> None:
     broken = replace(RESULT, passage_count=1, broken_passages=("x",))
     empty = replace(RESULT, passage_count=0)
     generated = replace(RESULT, kind="generated", passage_count=0)
-    selection = SelectionAnswer(
-        "c", "Why?", "related", "extracted", "Text.", (), 1.0, passage_count=1
-    )
-    whole = score_passages([two, broken, empty, generated, selection])
+    whole = compute(PassageScores, [two, broken, empty, generated, SELECTION]).whole
     assert whole is not None
     assert (whole.mean, whole.count) == (3 / 5, 5)
-    assert score_passages([generated]) is None
+    assert compute(PassageScores, [generated]).whole is None
 
 
 def test_terms_are_scored_by_their_main_passage() -> None:
     term = DefinitionAnswer(
-        "Rye", "extracted", "A grain.", "a.md:1", defined=True, flaw=None, latency_ms=1
+        question="What is rye?",
+        kind="extracted",
+        term="Rye",
+        passage="A grain.",
+        place="a.md:1",
+        defined=True,
+        flaw=None,
     )
     failed = replace(term, kind=None, defined=False, error="AnswerError: no")
     terms = [term, term, replace(term, defined=False, flaw="code"), failed]

@@ -14,10 +14,13 @@ from rag_pipeline.answering.conversation import complete_question
 from rag_pipeline.core.errors import GoldenSetError, StoreTimeoutError
 from rag_pipeline.evaluation.gates import GateResult, check_gates
 from rag_pipeline.evaluation.golden_set import (
+    CONVERSATIONS_PATH,
+    QUESTIONS_PATH,
     Conversation,
     ExpectedPage,
-    load_conversations,
+    GoldenSet,
     load_golden_set,
+    validate_against_corpus,
 )
 from rag_pipeline.evaluation.report import run_conversations
 from rag_pipeline_tests.answering.factories import make_chunk, make_result
@@ -39,6 +42,9 @@ ENTRY: dict[str, Any] = {
     "split": "tune",
     "expected": [{"doc_path": "module-1/1.1-start/page.md"}],
 }
+
+
+CONVERSATIONS = load_golden_set(QUESTIONS_PATH, CONVERSATIONS_PATH).conversations
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +79,22 @@ def make_conversation(**values: Any) -> Conversation:  # noqa: ANN401  # fields 
 
 
 def test_the_golden_set_has_enough_conversations_in_both_halves() -> None:
-    counts = Counter((one.kind, one.half) for one in load_conversations())
+    counts = Counter((one.kind, one.half) for one in CONVERSATIONS)
     assert counts["follow_up", "tune"] >= 20
     assert counts["follow_up", "report"] >= 20
     assert counts["new_topic", "tune"] + counts["new_topic", "report"] >= 15
 
 
 def test_the_expected_pages_exist_in_the_book() -> None:
-    expected = {page.doc_path for one in load_conversations() for page in one.expected}
-    assert expected <= read_book().keys()
+    documents = [page.document for page in read_book().values()]
+    golden = GoldenSet(conversations=CONVERSATIONS)
+    assert validate_against_corpus(golden, documents) == golden
+    with pytest.raises(GoldenSetError, match=r"follow_up-01.: expected\[0\].doc_path .+ not exist"):
+        validate_against_corpus(golden, [])
 
 
 def test_a_change_of_topic_is_searched_as_asked() -> None:
-    for one in load_conversations():
+    for one in CONVERSATIONS:
         if one.kind == "new_topic":
             assert complete_question(one.question, [Turn(one.first)]) == one.question
 
@@ -153,13 +162,13 @@ def test_an_invalid_conversation_is_refused_with_its_place(
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps({"conversations": [ENTRY | changes]}), "utf-8")
     with pytest.raises(GoldenSetError, match=message):
-        load_conversations(path)
+        load_golden_set(QUESTIONS_PATH, path)
 
 
 def test_a_repeated_id_or_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps({"conversations": [ENTRY, ENTRY]}), "utf-8")
     with pytest.raises(GoldenSetError, match="'one': the id occurs 2 times"):
-        load_conversations(path)
+        load_golden_set(QUESTIONS_PATH, path)
     with pytest.raises(GoldenSetError, match="cannot be read"):
-        load_conversations(tmp_path / "missing.json")
+        load_golden_set(QUESTIONS_PATH, tmp_path / "missing.json")

@@ -60,7 +60,7 @@ class Checker(HTMLParser):
 def make_report(*clusters: QuestionCluster) -> UnansweredReport:
     """Return a report of questions that are grouped like this."""
     reasons = {key: 1 for cluster in clusters for key in cluster.by_reason}
-    return UnansweredReport(9, reasons, 1, clusters, 9, 0, len(clusters) + 2)
+    return UnansweredReport(9, 9, reasons, clusters)
 
 
 def test_the_page_shows_levels_groups_sections_and_notes() -> None:
@@ -118,7 +118,7 @@ def test_a_log_without_questions_is_a_page_that_says_so() -> None:
 
 
 def test_a_book_without_problems_says_so() -> None:
-    page = render_page(LogEntries((make_logged(),), ()), UnansweredReport(0, {}, 0, ()), "Tutor")
+    page = render_page(LogEntries((make_logged(),), ()), UnansweredReport(0, 1, {}, ()), "Tutor")
     assert "Every question was answered" in page
     assert "No answer was rated 1 or 2" in page
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.core.vectors import EmbeddingModel
-from rag_pipeline.evaluation.records import build_fingerprint, find_commit
+from rag_pipeline.evaluation.records import build_fingerprint
 from rag_pipeline_tests.evaluation.generated_book import DOCUMENTS, GOLDEN
 
 if TYPE_CHECKING:
@@ -53,13 +52,3 @@ def test_the_fingerprint_contains_no_secret_and_no_folder(tmp_path: Path) -> Non
     assert "secret" not in text
     assert str(tmp_path) not in text
     assert "chunk_max_tokens" in text
-
-
-def test_the_commit_is_read_only_inside_a_repository(tmp_path: Path) -> None:
-    assert find_commit(tmp_path) is None
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
-        subprocess.run([*git, *arguments], cwd=tmp_path, check=True)
-    commit = find_commit(tmp_path)
-    assert commit is not None
-    assert len(commit) == 40

@@ -275,7 +275,7 @@ def test_all_invalid_fields_are_named_at_once(tmp_path: Path) -> None:
     [
         ("{", "the file: Invalid JSON"),
         ([], "the file: "),
-        ({}, "queries: Field required"),
+        ({}, "queries is empty"),
         ({"queries": {}}, "queries: "),
         ({"queries": []}, "queries is empty"),
         ({"queries": [QUERY, QUERY]}, "query 'q1': the id occurs 2 times"),

@@ -263,9 +263,7 @@ def test_the_page_escapes_all_text_from_outside(report: EvaluationReport) -> Non
         categories={HOSTILE: report.overall},
         modules={HOSTILE: report.overall},
         halves={HOSTILE: report.overall},
-        fingerprint=replace(
-            report.fingerprint, model=HOSTILE, commit=HOSTILE, settings={HOSTILE: HOSTILE}
-        ),
+        fingerprint=replace(report.fingerprint, model=HOSTILE, settings={HOSTILE: HOSTILE}),
     )
     gates = [replace(check_gates(report, None)[0], name=HOSTILE, sentence=HOSTILE)]
     html = render_html(hostile, [hostile], gates)

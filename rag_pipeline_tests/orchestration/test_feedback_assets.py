@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def run_job(entries: LogEntries | None) -> dict[str, dict[str, object]]:
     """Run the feedback job with these entries and return the metadata of each asset."""
-    report = UnansweredReport(1, {"not_covered": 1}, 1, ())
+    report = UnansweredReport(1, 1, {"not_covered": 1}, ())
 
     class FilledLog(QuestionLogResource):
         def read(self) -> LogEntries | None:
@@ -100,7 +100,7 @@ def test_a_real_log_and_a_real_index_give_real_reports(settings: Settings) -> No
     report = str(metadata["unanswered_questions"]["report"])
     assert f"### {question}" in report
     assert "Laser Scanners" in report
-    assert metadata["unanswered_questions"]["cluster_count"] == 1
+    assert metadata["unanswered_questions"]["grouped_count"] == 1
     page = settings.state_dir / "feedback.html"
     assert metadata["unanswered_questions"]["page"] == str(page)
     assert question in page.read_text()
