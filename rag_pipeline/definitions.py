@@ -21,13 +21,13 @@ from rag_pipeline.orchestration.jobs import (
     INGEST_JOB,
     NIGHTLY_AUDIT,
     NIGHTLY_RECONCILIATION,
+    build_docs_sensor,
 )
 from rag_pipeline.orchestration.resources import (
     EvaluationResource,
     IngestionResource,
     QuestionLogResource,
 )
-from rag_pipeline.orchestration.sensors import build_docs_sensor
 
 
 def build_defs(

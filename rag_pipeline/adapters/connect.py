@@ -1,9 +1,7 @@
-"""Creation of the adapters that the settings select: embedder, catalog, services and chat model.
+"""Creation of the adapters that the settings select, and what is recorded of their collection.
 
 Each function imports only the adapters that it creates, so that no process loads an unused client.
 """
-
-# ruff: noqa: PLC0415  # each function imports only the adapters that it creates
 
 from __future__ import annotations
 
@@ -25,17 +23,28 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.protocols import Services
 from rag_pipeline.core.settings import EmbeddingProvider
-from rag_pipeline.core.state_dirs import describe_indexes
+from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.core.state_dirs import DATABASE_NAME, describe_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rag_pipeline.adapters.database.ledger import BookState
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
     from rag_pipeline.adapters.stores.builds import Forget, TakeLock
-    from rag_pipeline.core.protocols import ChatModel, CollectionCatalog, Embedder
+    from rag_pipeline.core.models import SiteSettings
+    from rag_pipeline.core.protocols import (
+        ChatModel,
+        CollectionCatalog,
+        Embedder,
+        IngestionProgress,
+    )
     from rag_pipeline.core.settings import Settings
+
+
+# ruff: noqa: PLC0415  # each function imports only the adapters that it creates
 
 _LEAST_COLLECTION_WAIT_S: Final = 60.0  # deleting old builds may take seconds
 
@@ -293,3 +302,75 @@ def _connect_local(settings: Settings) -> LocalEmbedder:
         problem = f"the local model has {embedder.model.dim} dimensions"
         raise ConfigurationError("EMBEDDING_DIM", problem, "Set it to 0")
     return embedder
+
+
+def read_recorded_site(
+    settings: Settings, catalog: CollectionCatalog | None = None
+) -> SiteSettings | None:
+    """Return the site settings that the links of the current collection were built with.
+
+    Returns None if they are not known: nothing was ingested with this DATA_DIR, the store or the
+    database cannot be read, or the state is at DATABASE_URL, on which no question depends.
+    """
+    state = _open_own_state(settings)
+    if state is None:
+        return None
+    try:
+        collection_id = (catalog or connect_catalog(settings)).current_id()
+        recorded = state.open_ledger(collection_id).read_site() if collection_id else None
+    except RagPipelineError:
+        return None  # shows again when the collection is opened
+    finally:
+        state.database.close()
+    return recorded.site if recorded else None
+
+
+def read_running_ingestion(settings: Settings) -> IngestionProgress | None:
+    """Return how far the running ingestion of a book is; None if no ingestion is known to run."""
+    state = _open_own_state(settings)
+    with suppress(StoreError):
+        return state.read_progress() if state else None
+    return None
+
+
+def choose_site(settings: Settings, catalog: CollectionCatalog | None = None) -> SiteSettings:
+    """Return the site settings for questions; those of the collection replace unset ones.
+
+    Raises:
+        ConfigurationError: A site setting differs from the one that the links were built with.
+    """
+    recorded = read_recorded_site(settings, catalog)
+    if settings.docs_dir.resolve() == OWN_DOCS_DIR:
+        settings = settings.fill_site(OWN_SITE)
+    if recorded is None:
+        return settings.site
+    chosen = settings.fill_site(recorded).site
+    for name in ("base_url", "route_base_path", "trailing_slash"):
+        wanted, built = getattr(chosen, name), getattr(recorded, name)
+        if wanted != built:
+            setting, before = f"SITE_{name.upper()}", _show(built)
+            problem = (
+                f"the value is {_show(wanted)}, but the links of the index were built with {before}"
+            )
+            remedy = (
+                f"Set {setting}={before}, or run `rag-pipeline ingest` to change the links, which "
+                "embeds no text again"
+            )
+            raise ConfigurationError(setting, problem, remedy)
+    return chosen
+
+
+def _open_own_state(settings: Settings) -> BookState | None:
+    """Return the state in the book's folder; None if it is missing or at DATABASE_URL."""
+    if settings.database_url or not (settings.state_dir / DATABASE_NAME).is_file():
+        return None
+    from rag_pipeline.adapters.database.ledger import open_book_state
+
+    return open_book_state(settings)
+
+
+def _show(value: object) -> str:
+    """Return a value as it is written in `.env`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value) or "/"

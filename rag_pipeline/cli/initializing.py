@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pipeline.adapters.recorded_site import read_recorded_site
+from rag_pipeline.adapters.connect import read_recorded_site
 from rag_pipeline.cli.options import AsJson, DocsPlugin, RunConfig
 from rag_pipeline.cli.output import print_result, tell
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.recorded_site import read_running_ingestion
+from rag_pipeline.adapters.connect import read_running_ingestion
 from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.cli.output import tell
 from rag_pipeline.core.errors import DOCUMENT_MISSING

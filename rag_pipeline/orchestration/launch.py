@@ -22,9 +22,8 @@ from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import LOCATION, end_dead_runs, hold_run
 from rag_pipeline.orchestration.instance import lock_opening
-from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.jobs import INGEST_JOB, list_in_flight
 from rag_pipeline.orchestration.resources import IngestConfig
-from rag_pipeline.orchestration.sensors import list_in_flight
 
 _COMMAND_SETTINGS = "command.yaml"
 """Dagster's settings for a command: those of dagster.yaml, except for the logs of the output."""

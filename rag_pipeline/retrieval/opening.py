@@ -50,16 +50,14 @@ def open_retriever(
             the links of the collection were built with.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
-    from rag_pipeline.adapters.connect import (  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.connect import (  # noqa: PLC0415  # see module  # noqa: PLC0415  # see module
+        choose_site,
         connect_catalog,
         connect_embedder,
         connect_selection_embedder,
-    )
-    from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
-    from rag_pipeline.adapters.recorded_site import (  # noqa: PLC0415  # see module
-        choose_site,
         read_running_ingestion,
     )
+    from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.core.text.terms import load_everyday_words  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.limits import Protection  # noqa: PLC0415  # see module

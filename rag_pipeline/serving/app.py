@@ -11,15 +11,15 @@ from fastapi.responses import PlainTextResponse
 from starlette.middleware.gzip import GZipMiddleware
 
 from rag_pipeline.answering.streams import WriteLimits
+from rag_pipeline.serving import limits as fixed
+from rag_pipeline.serving.access import ProtectedApp, read_access_rules
 from rag_pipeline.serving.api import answers, search, service
 from rag_pipeline.serving.api.problems import add_problem_handlers, catch_errors
 from rag_pipeline.serving.api.service import Readiness, Service, get_service
 from rag_pipeline.serving.chat import make_chat_router
+from rag_pipeline.serving.limits import Turns, limit_rate, read_rate_limits
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import Metrics
-from rag_pipeline.serving.protection import limits as fixed
-from rag_pipeline.serving.protection.limits import Turns, limit_rate, read_rate_limits
-from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
 from rag_pipeline.serving.site import find_site_path, mount_site
 
 if TYPE_CHECKING:

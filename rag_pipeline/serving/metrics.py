@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.serving.protection.limits import LIMITED_PATHS
+from rag_pipeline.serving.limits import LIMITED_PATHS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

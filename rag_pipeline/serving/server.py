@@ -20,13 +20,13 @@ from rag_pipeline.answering.assistant import open_assistant
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.retrieval import read_contents
 from rag_pipeline.retrieval.logs import configure_logging
+from rag_pipeline.serving.access import read_trusted_proxies
 from rag_pipeline.serving.api.service import announce_readiness
 from rag_pipeline.serving.app import create_app
+from rag_pipeline.serving.connections import BoundedProtocol
+from rag_pipeline.serving.limits import KEEP_ALIVE_S
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import Metrics
-from rag_pipeline.serving.protection.connections import BoundedProtocol
-from rag_pipeline.serving.protection.limits import KEEP_ALIVE_S
-from rag_pipeline.serving.protection.requests import read_trusted_proxies
 from rag_pipeline.serving.site import find_site_path
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import yaml
 from pydantic import SecretStr
 
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.serving.protection.limits import MAX_BODY_BYTES
+from rag_pipeline.serving.limits import MAX_BODY_BYTES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = "1.34"

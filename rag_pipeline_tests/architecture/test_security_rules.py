@@ -35,7 +35,7 @@ WRITERS = {
     "rag_pipeline/cli/evaluating.py": "tries if a folder can be written; the file has no name",
     "rag_pipeline/cli/output.py": "/dev/null",
     "rag_pipeline/retrieval/logs.py": "the log in DATA_DIR",
-    "rag_pipeline/serving/protection/limits.py": "the key in DATA_DIR",
+    "rag_pipeline/serving/limits.py": "the key in DATA_DIR",
 }
 """The modules that write files, and what they write."""
 SITE_WRITERS = {

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from mcp.client.client import Client
 
-from rag_pipeline.serving.protection.limits import MAX_BODY_BYTES
+from rag_pipeline.serving.limits import MAX_BODY_BYTES
 from rag_pipeline_tests.end_to_end.command import Command, SlowModel, make_command, serving
 from rag_pipeline_tests.loopback import find_closed_port, serve
 

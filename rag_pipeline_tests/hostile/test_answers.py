@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from rag_pipeline.serving.protection import limits
+from rag_pipeline.serving import limits
 from rag_pipeline_tests.answering.factories import ScriptedModel, ScriptedStream
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from rag_pipeline.serving.protection import limits
-from rag_pipeline.serving.protection.limits import Turns, limit_rate, read_rate_limits
-from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
+from rag_pipeline.serving import limits
+from rag_pipeline.serving.access import ProtectedApp, read_access_rules
+from rag_pipeline.serving.limits import Turns, limit_rate, read_rate_limits
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app
 
@@ -206,7 +206,7 @@ def test_reading_is_limited_apart_from_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "rag_pipeline.serving.protection.limits._OWN_RATES",
+        "rag_pipeline.serving.limits._OWN_RATES",
         {"read": read_rate_limits(make_settings(tmp_path, serve_client_rate="3/minute"))._client},  # noqa: SLF001  # a parsed rate
     )
     app = limit_rate(greet, read_rate_limits(make_settings(tmp_path)))

@@ -24,7 +24,7 @@ from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline.retrieval.queries import Mode
-from rag_pipeline.serving.protection.requests import read_headers
+from rag_pipeline.serving.access import read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

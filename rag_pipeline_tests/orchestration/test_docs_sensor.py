@@ -17,9 +17,8 @@ from rag_pipeline.core.models import DocFailure
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration import dead_runs
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
-from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
+from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION, build_docs_sensor
 from rag_pipeline.orchestration.partitions import mark_failed
-from rag_pipeline.orchestration.sensors import build_docs_sensor
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
 from rag_pipeline_tests.ingestion.records import make_failure
 from rag_pipeline_tests.orchestration.dagster_book import STAGES

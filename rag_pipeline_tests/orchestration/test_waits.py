@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rag_pipeline.orchestration.sensors import compute_wait, find_next_try, is_due
+from rag_pipeline.orchestration.jobs import compute_wait, find_next_try, is_due
 from rag_pipeline_tests.ingestion.records import TIME, make_failure
 
 

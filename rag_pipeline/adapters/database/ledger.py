@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
-from rag_pipeline.adapters.database.connecting import clean_text
+from rag_pipeline.adapters.database import clean_text
 from rag_pipeline.adapters.database.sqlite import BUSY_TIMEOUT_S, FileLocks, SqliteDatabase
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.adapters.database.connecting import Connection, Database
+    from rag_pipeline.adapters.database import Connection, Database
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.protocols import Announce, RunLock
     from rag_pipeline.core.settings import Settings

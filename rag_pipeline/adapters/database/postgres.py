@@ -15,7 +15,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from rag_pipeline.adapters.database.connecting import (
+from rag_pipeline.adapters.database import (
     SCHEMA_VERSION,
     VERSION_TABLE,
     Connection,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from rag_pipeline.adapters.database.connecting import Values
+    from rag_pipeline.adapters.database import Values
 
 
 _IN_PROCESS: Final = threading.Lock()  # alembic keeps its context in global variables

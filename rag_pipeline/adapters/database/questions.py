@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.adapters.database.connecting import (
+from rag_pipeline.adapters.database import (
     clean_text,
     describe_cause,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
-    from rag_pipeline.adapters.database.connecting import Connection, Database
+    from rag_pipeline.adapters.database import Connection, Database
     from rag_pipeline.core.protocols import QuestionLog
     from rag_pipeline.core.settings import Settings
 

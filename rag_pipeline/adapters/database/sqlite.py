@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rag_pipeline.adapters.database.connecting import (
+from rag_pipeline.adapters.database import (
     SCHEMA_VERSION,
     VERSION_TABLE,
     Connection,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.adapters.database.connecting import Values
+    from rag_pipeline.adapters.database import Values
 
 T = TypeVar("T")
 

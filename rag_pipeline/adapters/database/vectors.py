@@ -12,7 +12,7 @@ from rag_pipeline.core.vectors import STORED_DTYPE, ChunkVectors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rag_pipeline.adapters.database.connecting import Connection, Database
+    from rag_pipeline.adapters.database import Connection, Database
 
 _PAGE: Final = 500  # names in a statement; the limit of old SQLite versions is 999
 _KEPT_AT_A_TIME: Final = 5_000

@@ -21,7 +21,7 @@ from rag_pipeline.answering.models import Turn
 from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.retrieval.queries import Mode, Query, QueryFilters
 from rag_pipeline.serving import MAX_QUESTION_CHARS
-from rag_pipeline.serving.protection.limits import MAX_SELECTION_PARTS
+from rag_pipeline.serving.limits import MAX_SELECTION_PARTS
 
 _PART_END: Final = re.compile(r"\n\s*|[.!?]\s|[\u3002\uff01\uff1f]")  # of a line or sentence
 

@@ -13,8 +13,8 @@ from mcp.types import Tool, ToolAnnotations
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.retrieval import read_contents
+from rag_pipeline.serving.limits import MAX_BODY_BYTES
 from rag_pipeline.serving.mcp.tools import TextbookTools
-from rag_pipeline.serving.protection.limits import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,33 +29,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def tool_errors() -> Iterator[None]:
-    """Raise errors of the package as errors of a tool.
+def convert_errors(kind: type[Exception] = ToolError) -> Iterator[None]:
+    """Raise errors of the package as errors of a tool or of a resource.
 
-    Raises:
-        ToolError: The block raised an error of the package.
+    Args:
+        kind: The error to raise, ToolError or ResourceError.
     """
     try:
         yield
     except RagPipelineError as error:
-        raise ToolError(_describe(error)) from error
-
-
-@contextmanager
-def resource_errors() -> Iterator[None]:
-    """Raise errors of the package as errors of a resource.
-
-    Raises:
-        ResourceError: The block raised an error of the package.
-    """
-    try:
-        yield
-    except RagPipelineError as error:
-        raise ResourceError(_describe(error)) from error
-
-
-def _describe(error: RagPipelineError) -> str:
-    return f"{error.code}: {error.public_message}"
+        raise kind(f"{error.code}: {error.public_message}") from error
 
 
 MAX_RESULT_TOKENS: Final = 10_000
@@ -257,7 +240,7 @@ class TextbookTools:
             locales=_list(locale),
         )
         assistant = self._assistant
-        with tool_errors():
+        with convert_errors():
             wanted = Query(
                 query, filters=filters, top_k=limit, min_relative_score=min_relative_score
             )
@@ -304,7 +287,7 @@ class TextbookTools:
         between two paragraphs; call again with start=next_start to read on.
         """
         assistant = self._assistant
-        with tool_errors():
+        with convert_errors():
             found = await assistant.arun(lambda: read_section(assistant.retriever, url))
         if start and start >= len(found.text):
             raise ToolError(f"start must be below {len(found.text)}, the length of the text")
@@ -334,7 +317,7 @@ class TextbookTools:
         question, search_docs is faster.
         """
         assistant = self._assistant
-        with tool_errors():
+        with convert_errors():
             pages = await assistant.arun(
                 lambda: read_contents(assistant.retriever, version=version, locale=locale)
             )
@@ -364,7 +347,7 @@ class TextbookTools:
         Use search_docs instead to compare several passages or to read code.
         """
         _check_length(question)
-        with tool_errors():
+        with convert_errors():
             filters = QueryFilters(versions=_list(version), locales=_list(locale))
             answer = await self._assistant.aanswer(Query(question, filters=filters))
         text = cut_text(answer.text, len(answer.text))
@@ -394,7 +377,7 @@ class TextbookTools:
     async def read_toc(self) -> str:
         """Return the table of contents, as Markdown."""
         assistant = self._assistant
-        with resource_errors():
+        with convert_errors(ResourceError):
             pages = await assistant.arun(lambda: read_contents(assistant.retriever))
         lines: list[str] = []
         module = None
@@ -409,7 +392,7 @@ class TextbookTools:
     async def read_page(self, path: str) -> str:
         """Return the text of a page, as Markdown."""
         assistant = self._assistant
-        with resource_errors():
+        with convert_errors(ResourceError):
             pages = await assistant.arun(
                 lambda: read_contents(assistant.retriever, version=ANY_VALUE, locale=ANY_VALUE)
             )

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from rag_pipeline.adapters.connect import connect_services
+from rag_pipeline.adapters.connect import connect_services, read_running_ingestion
 from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.adapters.database.postgres import PostgresDatabase, connect_postgres
-from rag_pipeline.adapters.recorded_site import read_running_ingestion
 from rag_pipeline.core.errors import (
     ConfigurationError,
     DatabaseUnavailableError,

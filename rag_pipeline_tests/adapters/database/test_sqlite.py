@@ -16,7 +16,7 @@ from rag_pipeline.core.errors import MissingDependencyError, StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.adapters.database.connecting import Connection
+    from rag_pipeline.adapters.database import Connection
 
 
 def test_the_switch_waits_until_another_process_has_written(tmp_path: Path) -> None:

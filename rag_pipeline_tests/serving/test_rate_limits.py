@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.protection.limits import (
+from rag_pipeline.serving.limits import (
     CLIENT_KEY_FILE,
     RateLimits,
     limit_rate,
@@ -17,8 +17,8 @@ from rag_pipeline.serving.protection.limits import (
 )
 from rag_pipeline_tests.loopback import find_closed_port
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
-from rag_pipeline_tests.serving.protection.test_requests import count_body
 from rag_pipeline_tests.serving.running_service import run_app
+from rag_pipeline_tests.serving.test_protected_requests import count_body
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from rag_pipeline.serving.protection.requests import ProtectedApp, read_access_rules
+from rag_pipeline.serving.access import ProtectedApp, read_access_rules
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from rag_pipeline.serving.protection import limits
+from rag_pipeline.serving import limits
 from rag_pipeline.serving.replies import describe_problem
 
 if TYPE_CHECKING:

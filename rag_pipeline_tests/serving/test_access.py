@@ -8,7 +8,7 @@ import pytest
 from uvicorn.middleware.proxy_headers import _TrustedHosts
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.protection.requests import (
+from rag_pipeline.serving.access import (
     AccessRules,
     read_access_rules,
     read_trusted_proxies,

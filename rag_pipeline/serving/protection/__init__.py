@@ -1,1 +1,0 @@
-"""What a request must pass: host, origin, key, size and rate."""

@@ -1,1 +1,0 @@
-"""Tests of `rag_pipeline.serving.protection.requests`."""
