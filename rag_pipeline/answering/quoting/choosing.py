@@ -39,9 +39,6 @@ _ENTRY: Final = 0.9  # begins with the term, as an entry of a glossary does
 BELOW: Final = 0.85
 """Degree of the text directly below a heading that is the term."""
 
-_LIGHT_SHARE: Final = 0.5  # least weight of a last word, relative to the words before it
-_SHORTENED: Final = 0.8  # share of its degree that a definition of the shorter term keeps
-
 _IN_ROW: Final = 0.8
 _SENTENCE: Final = 0.6
 
@@ -53,21 +50,6 @@ _SAYS: Final = (
     r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
     r"|means?\b|refers?\s+to\b|denotes?\b|stands?\s+for\b|describes?\b)"
 )
-
-
-def list_subjects(subject: str, weights: Mapping[str, float]) -> tuple[str, ...]:
-    """Return a term whose meaning is asked, and the same without a last word that says little.
-
-    Texts define a "humanoid robot" as a "humanoid" if they say `robot` everywhere.
-
-    Args:
-        subject: The term as asked.
-        weights: Weight of each term of the question; rare terms weigh more.
-    """
-    first, _, last = subject.rpartition(" ")
-    heaviest = max((weights.get(term, 1.0) for term in extract_terms(first)), default=0.0)
-    lightest = max((weights.get(term, 1.0) for term in extract_terms(last)), default=0.0)
-    return (subject, first) if lightest < _LIGHT_SHARE * heaviest else (subject,)
 
 
 def measure_definition(part: Part, subject: str) -> float:
@@ -248,7 +230,6 @@ _COVER: Final = 0.3  # times the covered share of the question, without and with
 _DEFINITION: Final = 2.35  # times the degree to which the part defines the term
 _CODE: Final = 0.5  # code, for a question that asks for code
 _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
-_TABLE: Final = 0.15  # a table, for a comparison
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _LISTING: Final = 1.0  # a list or table of the things that a question asks for
 _TROUBLING: Final = 0.8  # times the degree to which the part is about the reported problem
@@ -312,6 +293,7 @@ def value_parts(
     """
     asked, tells = read_question(question), read_asked_fact(question)
     worth = share_out(question, weights)
+    defines = asked.kind is QuestionKind.DEFINITION
     about_book = names_book(question)
     step = SUB_RANK_STEP if about_book else rank_step
     valued: list[ValuedPart] = []
@@ -327,7 +309,9 @@ def value_parts(
             cover = find_share(worth, part.terms)
             value = base + _COVER * (cover + find_share(worth, part.terms | headings))
             reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
-            degree = _measure_definition(part, asked, weights)
+            degree = (
+                measure_definition(part, asked.subject) if defines and not part.lists_pages else 0
+            )
             points, reason = _judge_things(part, asked, worth)
             is_far = better >= EVIDENCE_DEPTH and degree < BELOW and points < _LISTING
             if is_far and not is_general:
@@ -363,15 +347,6 @@ def find_share(worth: Mapping[str, float], terms: AbstractSet[str]) -> float:
     return sum(share for term, share in worth.items() if term in terms)
 
 
-def _measure_definition(part: Part, asked: ReadQuestion, weights: Mapping[str, float]) -> float:
-    """Return how clearly a part defines what a question asks to define, from 0 to 1."""
-    if asked.kind is not QuestionKind.DEFINITION or part.lists_pages:
-        return 0.0
-    whole, *shorter = list_subjects(asked.subject, weights)
-    degrees = [_SHORTENED * measure_definition(part, one) for one in shorter]
-    return max([measure_definition(part, whole), *degrees])
-
-
 def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -> tuple[float, str]:
     """Return what a part gains by what it compares, lists or repairs, with the reason."""
     if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth):
@@ -392,8 +367,6 @@ def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
         return _UNFIT_CODE, "is code"
     if kind is QuestionKind.HOW_TO and (part.has_code or not _STEP_KINDS.isdisjoint(part.kinds)):
         return _STEPS, "contains steps"
-    if kind is QuestionKind.COMPARISON and TextBlockKind.TABLE in part.kinds:
-        return _TABLE, "contains a table"
     if set(part.kinds) == {TextBlockKind.CODE}:
         return _UNFIT_CODE, "is code without an introduction"
     return 0.0, ""

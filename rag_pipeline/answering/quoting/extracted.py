@@ -16,7 +16,6 @@ from rag_pipeline.answering.quoting.choosing import (
     BELOW,
     choose_passages,
     is_defined_by,
-    list_subjects,
     measure_definition,
 )
 from rag_pipeline.answering.quoting.passages import (
@@ -174,7 +173,7 @@ def _mark_sentences(
     listed = TextBlockKind.LIST_ITEM
     sentences = [unit for unit in units if unit.first is listed or ends_sentence(texts[unit])]
     units = sentences or units  # a text without an end is a label, such as the title of a note
-    defining = _find_definition(choice, [texts[unit] for unit in units], question, weights)
+    defining = _find_definition(choice, [texts[unit] for unit in units], question)
     if defining is not None:
         return ((units[defining].start - low, units[defining].end - low),)
     tells, above = read_asked_fact(question), find_distinct_terms(" ".join(source.headings))
@@ -215,17 +214,14 @@ def _stands_alone(sentence: str) -> bool:
     return count_words(sentence) >= _WHOLE_WORDS and not refers_back(sentence)
 
 
-def _find_definition(
-    choice: PassageChoice, sentences: list[str], question: str, weights: Mapping[str, float]
-) -> int | None:
+def _find_definition(choice: PassageChoice, sentences: list[str], question: str) -> int | None:
     """Return the index of the sentence that defines the term that a question asks for, or None."""
     asked = read_question(question)
     if asked.kind is not QuestionKind.DEFINITION:
         return None
-    for subject in list_subjects(asked.subject, weights):
-        for at, sentence in enumerate(sentences):
-            if is_defined_by(sentence, subject):
-                return at
+    for at, sentence in enumerate(sentences):
+        if is_defined_by(sentence, asked.subject):
+            return at
     is_entry = len(sentences) <= _ENTRY_SENTENCES
     headed = is_entry and measure_definition(choice.parts[0], asked.subject) >= BELOW
     return 0 if headed and sentences else None

@@ -23,8 +23,7 @@ class QuestionKind(StrEnum):
 
     `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
     `COMPARISON`: what two or more things have in common or not. `LIST`: all things of a kind.
-    `EXPLANATION`: how or why something is so. `PROBLEM`: why something does not work, or that it
-    does not. `OTHER`: anything else.
+    `PROBLEM`: why something does not work, or that it does not. `OTHER`: anything else.
     """
 
     DEFINITION = "definition"
@@ -32,7 +31,6 @@ class QuestionKind(StrEnum):
     HOW_TO = "how_to"
     COMPARISON = "comparison"
     LIST = "list"
-    EXPLANATION = "explanation"
     PROBLEM = "problem"
     OTHER = "other"
 
@@ -110,9 +108,6 @@ _ORDERS: Final = re.compile(
 )
 """The beginning of a text that names a task, such as "record a bag" or "install on Windows"."""
 
-_WANTS_REASONS: Final = re.compile(
-    r"\bwhy\b|\bhow\s+(?:is|are|was|were|does|do|did|come)\b|\bexplain\s+how\b", re.IGNORECASE
-)
 TROUBLE: Final = (
     r"(?:\b(?:not|never|nothing|no|cannot|unable|fail(?:s|ed|ing)?|failure|empty|missing|stuck"
     r"|slow|crash(?:es|ed|ing)?|hangs?|fr(?:eez|oze)\w*|broken|wrong|lost)\b|n't\b)"
@@ -263,9 +258,9 @@ def read_question(question: str) -> ReadQuestion:
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
     meaning. A question that fits several kinds counts as a comparison first, then as a report of a
-    problem that does not ask for steps, then as asking for code, for steps, for a list, for a
-    meaning, and for an explanation. A text that only names a task, such as "record a bag", asks for
-    steps. A question of more than 500 characters is `OTHER`.
+    problem that does not ask for steps, then as asking for code, for steps, for a list, and
+    for a meaning. A text that only names a task, such as "record a bag", asks for steps. A question
+    of more than 500 characters is `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
@@ -283,8 +278,6 @@ def read_question(question: str) -> ReadQuestion:
         kind = QuestionKind.HOW_TO
     elif found := _find_things(asked) or _find_subject(asked):
         return found
-    elif _WANTS_REASONS.search(asked):
-        kind = QuestionKind.EXPLANATION
     elif _ORDERS.match(asked):
         kind = QuestionKind.HOW_TO
     return ReadQuestion(kind, "")

@@ -405,16 +405,6 @@ def test_a_page_about_the_whole_book_answers_a_question_that_names_it() -> None:
     assert choose("how many weeks does the course take", inner, plan)[0] == plan.text
 
 
-def test_a_term_is_defined_without_a_last_word_that_says_little() -> None:
-    echo = make_source("A kettle fell on the humanoid robot.", score=0.6)
-    entry = make_source("A humanoid is a tree of rigid bodies.", "Bodies", "Bodies")
-    chosen = [replace(source, number=at) for at, source in enumerate([echo, entry], 1)]
-    light = {"humanoid": 4.0, "robot": 1.0}
-    assert choose_passages("what is a humanoid robot", chosen, light)[0].text == entry.text
-    alike = {"humanoid": 4.0, "robot": 3.0}
-    assert choose_passages("what is a humanoid robot", chosen, alike)[0].text == echo.text
-
-
 def test_a_list_whose_items_are_the_compared_things_compares_them() -> None:
     both = "- Iron pots: heavy\n- **Clay pots**: slow"
     first = make_source("Iron or clay, pots are hot.")
