@@ -50,16 +50,9 @@ from rag_pipeline.retrieval.queries import Mode, build_point_filter
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult
-
-
-def refuse(grounded: GroundedResponse, question: str, voice: Voice) -> Generator[str, None, Answer]:
-    """Yield the text of a refusal as one piece, and return the refusal."""
-    refusal = make_refusal(grounded, voice, question)
-    yield refusal.text
-    return refusal
 
 
 def decline(grounded: GroundedResponse, voice: Voice) -> GroundedResponse:

@@ -13,7 +13,7 @@ from rag_pipeline.answering.conversation import (
     needs_earlier,
     orders_only,
 )
-from rag_pipeline.answering.grounding import apply_grounding_policy, refuse
+from rag_pipeline.answering.grounding import apply_grounding_policy, make_refusal
 from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
@@ -48,7 +48,7 @@ from rag_pipeline.retrieval.queries import MAX_FILTER_VALUES, Mode, Query, Query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.answering.models import Answer, GroundedResponse, Notice, Turn
     from rag_pipeline.answering.voice import Voice
@@ -348,10 +348,8 @@ def _find_nearest(result: RetrievalResult) -> float:
     return measure_signals(result, result.query.question).semantic if result.chunks else 0.0
 
 
-def give_ready(
-    prepared: PreparedAnswer, notice: Notice | None, voice: Voice
-) -> Generator[str, None, Answer]:
-    """Yield the pieces of an answer that no model writes, and return the answer.
+def give_ready(prepared: PreparedAnswer, notice: Notice | None, voice: Voice) -> Answer:
+    """Return an answer that no model writes.
 
     Args:
         prepared: The question with its passages.
@@ -363,10 +361,11 @@ def give_ready(
     if grounded.reason in REPLIES:
         return give_reply(grounded, asked)
     if grounded.level is Level.NOT_COVERED:
-        return refuse(grounded, asked, voice)
+        return make_refusal(grounded, voice, asked)
+    quoted = _quote(prepared, notice)
     is_told = notice is not None and notice.code != "no_model"
-    message = notice.text if notice is not None and is_told and not grounded.message else ""
-    return _precede(message or grounded.message, _quote(prepared, notice))
+    message = grounded.message or (notice.text if notice is not None and is_told else "")
+    return replace(quoted, text=f"{message}\n\n{quoted.text}") if message else quoted
 
 
 def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> tuple[str, Answer]:
@@ -377,7 +376,7 @@ def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> t
         prepared: The question with its passages.
         notice: The sentence before the quotes.
     """
-    _, quoted = exhaust(_quote(prepared, notice))
+    quoted = _quote(prepared, notice)
     more = f"\n\n{notice.text}\n\n{quoted.text}"
     whole = replace(
         answer,
@@ -389,31 +388,9 @@ def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> t
     return more, cite_sources(whole)
 
 
-def _quote(prepared: PreparedAnswer, notice: Notice | None) -> Generator[str, None, Answer]:
+def _quote(prepared: PreparedAnswer, notice: Notice | None) -> Answer:
     question = prepared.search_question or prepared.question
     weights = weigh_question(prepared.result.evidence, question)
     seen = "\n\n".join(turn.answer for turn in prepared.turns) if prepared.is_follow_up else ""
     notices = () if notice is None else (notice,)
     return quote_answer(prepared.grounding, question, weights, notices, seen)
-
-
-def _precede(message: str, pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:
-    """Yield a message as the first paragraph of an answer, and return the answer with it.
-
-    If the message is empty, the answer does not change.
-    """
-    start = f"{message}\n\n" if message else ""
-    if start:
-        yield start
-    complete = yield from pieces
-    return replace(complete, text=start + complete.text)
-
-
-def exhaust(pieces: Generator[str, None, Answer]) -> tuple[list[str], Answer]:
-    """Return all pieces of an answer, and the answer."""
-    shown = []
-    while True:
-        try:
-            shown.append(next(pieces))
-        except StopIteration as end:
-            return shown, end.value

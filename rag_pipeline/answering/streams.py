@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
-from rag_pipeline.answering.preparing import append_quotes, exhaust, give_ready
+from rag_pipeline.answering.preparing import append_quotes, give_ready
 from rag_pipeline.answering.prompts import STOP, build_prompt, cite_sources
 from rag_pipeline.answering.reading.small_talk import REPLIES
 from rag_pipeline.answering.writing.generated import AnswerWriter
@@ -165,13 +165,11 @@ class AsyncAnswerStream:
                         else:
                             notice = piece
             if self._answer is None:
-                ready, entry = await self._quote(
-                    lambda: exhaust(give_ready(prepared, notice, voice))
-                )
+                ready = await self._quote(lambda: give_ready(prepared, notice, voice))
                 self._check_open()
-                for piece in ready:
-                    yield piece
-                self._answer = entry
+                if ready.text:
+                    yield ready.text
+                self._answer = ready
             answer = replace(self._answer, model_error=self._model_error)
             self._answer = _complete(answer, prepared, operation)
 

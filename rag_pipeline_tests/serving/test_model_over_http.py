@@ -99,7 +99,7 @@ def test_the_book_is_quoted_if_the_model_fails(settings: Settings, reply: Reply)
     assert content["passages"]
     assert content["notices"][-1]["code"] == "model_unavailable"
     events = list(EventDecoder().feed(streamed.content))
-    assert [name for name, _ in events] == ["start", "sources", "delta", "delta", "done"]
+    assert [name for name, _ in events] == ["start", "sources", "delta", "done"]
     assert read_text(events) == events[-1][1]["text"] == content["text"]
     assert KEY not in whole.text + streamed.text
     assert server.url not in whole.text + streamed.text
@@ -154,7 +154,7 @@ def test_a_model_that_declines_does_not_overrule_the_book(
 ) -> None:
     with serve([stream_reply(*pieces)]) as server:
         events = stream(settings, server)
-    assert [name for name, _ in events] == ["start", "sources", "delta", "delta", "done"]
+    assert [name for name, _ in events] == ["start", "sources", "delta", "done"]
     done = events[-1][1]
     assert (done["kind"], done["notices"][-1]["code"]) == ("extracted", "model_declined")
     assert DECLINED not in str(events)

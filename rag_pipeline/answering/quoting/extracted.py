@@ -32,7 +32,7 @@ from rag_pipeline.core.text.terms import count_words, extract_terms, find_distin
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.answering.models import GroundedResponse, Notice
     from rag_pipeline.answering.quoting.choosing import PassageChoice
@@ -56,8 +56,8 @@ def quote_answer(
     weights: Mapping[str, float],
     notices: Sequence[Notice] = (),
     seen: str = "",
-) -> Generator[str, None, Answer]:
-    """Yield the text of an answer that quotes the sources as one piece, and return the answer.
+) -> Answer:
+    """Return an answer that quotes the sources.
 
     Args:
         grounded: The sources to quote from.
@@ -74,8 +74,6 @@ def quote_answer(
     passages = tuple(_quote(choice, question, weights) for choice in choices)
     selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
     text = format_selection(choices) if selected else format_passages(choices)
-    if text:
-        yield text
     sentences = [
         AnswerSentence(passage.text[start:end], (passage.number,))
         for passage in passages

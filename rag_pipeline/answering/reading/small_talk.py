@@ -12,8 +12,6 @@ from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.queries import Query
 
@@ -173,9 +171,8 @@ def ground_reply(query: Query, kind: str, voice: Voice) -> GroundedResponse:
     )
 
 
-def give_reply(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:
-    """Yield the text of a fixed reply as one piece, and return the answer."""
-    yield grounded.message
+def give_reply(grounded: GroundedResponse, question: str) -> Answer:
+    """Return the answer that is a fixed reply."""
     return Answer(
         question,
         grounded.message,

@@ -23,24 +23,16 @@ from rag_pipeline_tests.answering.quoting.test_choosing import make_source
 QUESTION = "How does ankle torque relate to gyroscope drifts?"
 
 
-def ask(question: str, *texts: str) -> tuple[Answer, str]:
-    """Return an answer that quotes the given texts, and the pieces that were yielded, joined."""
+def ask(question: str, *texts: str) -> Answer:
+    """Return an answer that quotes the given texts."""
     chunks = [make_chunk(text, section=f"Section {at}") for at, text in enumerate(texts, 1)]
-    pieces = quote_answer(
-        apply_grounding_policy(make_result(question, chunks), question), question, {}
-    )
-    shown = ""
-    while True:
-        try:
-            shown += next(pieces)
-        except StopIteration as end:
-            return end.value, shown
+    grounded = apply_grounding_policy(make_result(question, chunks), question)
+    return quote_answer(grounded, question, {})
 
 
 def test_every_passage_is_verbatim_with_its_place_and_lines() -> None:
-    answer, shown = ask(QUESTION, WALKING, SENSING)
+    answer = ask(QUESTION, WALKING, SENSING)
     assert answer.kind is AnswerKind.EXTRACTED
-    assert answer.text == shown
     assert {passage.text for passage in answer.passages} == {WALKING, SENSING}
     for passage in answer.passages:
         source = answer.grounding.sources[passage.number - 1]
@@ -52,7 +44,7 @@ def test_every_passage_is_verbatim_with_its_place_and_lines() -> None:
 
 
 def test_the_sentences_with_the_words_of_the_question_are_marked() -> None:
-    answer, _ = ask("What does ankle torque correct?", WALKING)
+    answer = ask("What does ankle torque correct?", WALKING)
     (passage,) = answer.passages
     marked = [passage.text[start:end] for start, end in passage.highlights]
     assert marked == ["Ankle torque corrects small errors within the support polygon."]
@@ -60,7 +52,7 @@ def test_the_sentences_with_the_words_of_the_question_are_marked() -> None:
 
 
 def test_a_passage_without_words_of_the_question_counts_as_one_sentence() -> None:
-    answer, _ = ask("Why is that?", WALKING)
+    answer = ask("Why is that?", WALKING)
     assert answer.passages[0].highlights == ()
     assert [one.text for one in answer.sentences] == [WALKING]
 
@@ -69,11 +61,7 @@ def test_below_a_heading_with_the_term_the_first_sentence_is_marked() -> None:
     chunk = make_chunk("It keeps the balance. It bends.", section="Ankle")
     question = "What is an ankle?"
     grounded = apply_grounding_policy(make_result(question, [chunk]), question)
-    pieces = quote_answer(grounded, question, {})
-    next(pieces)
-    with pytest.raises(StopIteration) as end:
-        next(pieces)
-    (passage,) = end.value.value.passages
+    (passage,) = quote_answer(grounded, question, {}).passages
     assert [passage.text[low:high] for low, high in passage.highlights] == ["It keeps the balance."]
 
 
@@ -81,11 +69,7 @@ def mark(question: str, text: str, section: str) -> list[str]:
     """Return the marked sentences of the main passage of an answer from one section."""
     chunk = make_chunk(text, section=section)
     grounded = apply_grounding_policy(make_result(question, [chunk]), question)
-    pieces = quote_answer(grounded, question, {})
-    next(pieces)
-    with pytest.raises(StopIteration) as end:
-        next(pieces)
-    (passage, *_) = end.value.value.passages
+    (passage, *_) = quote_answer(grounded, question, {}).passages
     return [passage.text[low:high] for low, high in passage.highlights]
 
 
@@ -141,14 +125,14 @@ def test_the_description_of_an_image_is_not_marked() -> None:
 
 
 def test_code_is_quoted_but_not_marked() -> None:
-    answer, _ = ask("Which rclpy call spins the walker node?", CODE)
+    answer = ask("Which rclpy call spins the walker node?", CODE)
     (passage,) = answer.passages
     assert passage.text == CODE
     assert all("```" not in passage.text[start:end] for start, end in passage.highlights)
 
 
 def test_each_passage_has_an_explanation_of_its_choice() -> None:
-    answer, _ = ask(QUESTION, WALKING, SENSING)
+    answer = ask(QUESTION, WALKING, SENSING)
     assert len(answer.explanation) == len(answer.passages)
     assert all(text.startswith("[") for text in answer.explanation)
 

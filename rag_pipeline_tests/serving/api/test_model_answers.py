@@ -94,7 +94,7 @@ def test_a_model_that_declines_gives_quotes_and_never_its_own_words(
 ) -> None:
     with ask_with(settings, ScriptedModel(pieces)) as client:
         events = stream(client)
-    assert [name for name, _ in events] == ["start", "sources", "delta", "delta", "done"]
+    assert [name for name, _ in events] == ["start", "sources", "delta", "done"]
     assert events[-1][1]["kind"] == "extracted"
     assert DECLINED not in str(events)
 
