@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urljoin
 
 from rag_pipeline.core.errors import ConfigurationError, DocumentError
-from rag_pipeline.core.models import DocFailure, MarkdownFormat, SiteSettings, TextBlockKind
+from rag_pipeline.core.models import (
+    SITE_FILES,
+    DocFailure,
+    MarkdownFormat,
+    SiteSettings,
+    TextBlockKind,
+)
 from rag_pipeline.core.site.addresses import encode_target, escape_label
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES, apply_trailing_slash, encode_path
 from rag_pipeline.core.site.files import (
@@ -50,7 +56,8 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.edits import ResolveLink
 
 
-_SOURCE_ROOT: Final = "@site/"
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_OUTSIDE_PAGES: Final = "pathname://"
 _REMEDY: Final = "Build the website with `make site` (or `npm run build` in its folder) first"
 
 
@@ -102,6 +109,8 @@ class BuiltSite:
         markdown_format: `markdown.format` of the site: `mdx`, `md` or `detect`.
         pages: All pages of the docs by path, in the order of their paths.
         sections: The sections of the sidebars of the latest version, in the order of the sidebars.
+        host: Scheme and host before each path, such as `https://example.org`; empty for paths.
+        page_of: Path of each page by its Markdown file.
     """
 
     root: Path
@@ -113,6 +122,8 @@ class BuiltSite:
     markdown_format: str
     pages: dict[str, SitePage] = field(default_factory=dict)
     sections: tuple[SiteSection, ...] = ()
+    host: str = ""
+    page_of: dict[Path, str] = field(default_factory=dict)
 
     def read_doc(self, record: dict[str, Any], latest: str) -> SitePage | None:
         """Return the page of a document's metadata; None if it is other metadata or is outdated.
@@ -126,9 +137,9 @@ class BuiltSite:
         source, permalink = record.get("source"), record.get("permalink")
         if not isinstance(source, str) or not isinstance(permalink, str):
             return None
-        if not source.startswith(_SOURCE_ROOT):
+        if not source.startswith(SITE_FILES):
             return None
-        file = self.root / source.removeprefix(_SOURCE_ROOT)
+        file = self.root / source.removeprefix(SITE_FILES)
         path = self._find_path(permalink)
         is_own = ".." not in file.parts and is_inside(file, find_root(self.root))
         if not is_own or not file.is_file() or not self._is_built(path):
@@ -186,9 +197,63 @@ class BuiltSite:
         files = (self.build_dir / f"{name}.html", self.build_dir / name / "index.html")
         return path.startswith(self.base_path) and any(file.is_file() for file in files)
 
+    def link(self, path: str) -> str:
+        """Return the address of a page or file from its path, which has the base URL."""
+        return self.host + encode_target(encode_path(path))
 
-def read_built_site(build_dir: Path) -> BuiltSite:
-    """Read the pages and sidebars of a built site.
+    def resolve(self, page: SitePage, target: str, *, is_image: bool) -> str | None:
+        """Return the address of a link's target as it is written in the source of a page.
+
+        Targets that Docusaurus accepts are supported: Markdown files, paths with and without the
+        base URL, paths relative to the page, `@site/` and `pathname://`.
+
+        Returns:
+            None if readers cannot open the target: a file that the build stores under another
+            name, such as an image next to the page, or a Markdown file that is not a page.
+        """
+        if target.startswith(_OUTSIDE_PAGES):
+            return self.host + target.removeprefix(_OUTSIDE_PAGES)
+        if _SCHEME.match(target):
+            return target
+        at = min((found for found in map(target.find, "#?") if found >= 0), default=len(target))
+        path, rest = unquote(target[:at]), target[at:]
+        if not path:
+            return self.link(page.path) + rest if rest else None
+        found = self._find_target(page, path, is_image=is_image)
+        return self.link(found) + rest if found is not None else None
+
+    def _find_target(self, page: SitePage, path: str, *, is_image: bool) -> str | None:
+        if path.startswith(SITE_FILES) or path.endswith(MARKDOWN_SUFFIXES):
+            return self._find_page(page, path)
+        if path.startswith("/"):
+            base = self.base_path
+            return path if f"{path}/".startswith(base) else base + path[1:]
+        is_file = page.source is not None and _is_file(page.source.parent / path)
+        return None if is_image or is_file else urljoin(page.path, path)
+
+    def _find_page(self, page: SitePage, path: str) -> str | None:
+        """Return the path of the page that is built from a Markdown file.
+
+        As in Docusaurus, the file is looked up from the folder of the linking file, then from the
+        folder of the docs and from the folder of the site. Here every folder between them counts.
+        """
+        if page.source is None:
+            return None
+        folders = [page.source.parent, *page.source.parent.parents]
+        folders = folders[: folders.index(self.root) + 1]
+        if path.startswith(SITE_FILES):
+            folders = [self.root]
+        relative = path.removeprefix(SITE_FILES).lstrip("/")
+        for folder in folders:
+            file = folder / relative
+            found = self.page_of.get(file.resolve()) if _is_file(file) else None
+            if found is not None:
+                return found
+        return None
+
+
+def read_built_site(build_dir: Path, host: str) -> BuiltSite:
+    """Read the pages and sidebars of a built site, whose links begin with `host`.
 
     Raises:
         ConfigurationError: The folder contains no built site, or the metadata of its build is
@@ -212,6 +277,7 @@ def read_built_site(build_dir: Path) -> BuiltSite:
         base_path=base_path,
         trailing_slash=config.get("trailingSlash"),
         markdown_format=str(config.get("markdown", {}).get("format", "mdx")),
+        host=host,
     )
     plugins = generated / "docusaurus-plugin-content-docs"
     pages: dict[str, SitePage] = {}
@@ -232,8 +298,10 @@ def read_built_site(build_dir: Path) -> BuiltSite:
         raise ConfigurationError("--site", problem, _REMEDY)
     for page in site.read_categories(item for sidebar in sidebars for item in sidebar):
         pages.setdefault(page.path, page)
+    pages = dict(sorted(pages.items()))
     sections = (one for sidebar in sidebars for one in site.read_sections(sidebar, pages))
-    return replace(site, pages=dict(sorted(pages.items())), sections=tuple(sections))
+    page_of = {page.source.resolve(): path for path, page in pages.items() if page.source}
+    return replace(site, pages=pages, sections=tuple(sections), page_of=page_of)
 
 
 def _read_json(path: Path, site_dir: Path) -> dict[str, Any]:
@@ -260,80 +328,6 @@ def _is_listed(item: dict[str, Any]) -> bool:
     href = str(item.get("href") or "")
     is_hidden = item.get("unlisted") or item.get("linkUnlisted")
     return href.startswith("/") and not href.startswith("//") and not is_hidden
-
-
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_OUTSIDE_PAGES: Final = "pathname://"
-_SITE_FOLDER: Final = "@site/"
-
-
-@dataclass(frozen=True, slots=True)
-class SiteLinks:
-    """The addresses of a site's pages and files.
-
-    Attributes:
-        site: The built site.
-        host: Scheme and host before each path, such as `https://example.org`; empty for paths.
-        page_of: Path of each page by its Markdown file.
-    """
-
-    site: BuiltSite
-    host: str
-    page_of: dict[Path, str]
-
-    def link(self, path: str) -> str:
-        """Return the address of a page or file from its path, which has the base URL."""
-        return self.host + encode_target(encode_path(path))
-
-    def resolve(self, page: SitePage, target: str, *, is_image: bool) -> str | None:
-        """Return the address of a link's target as it is written in the source of a page.
-
-        Targets that Docusaurus accepts are supported: Markdown files, paths with and without the
-        base URL, paths relative to the page, `@site/` and `pathname://`.
-
-        Returns:
-            None if readers cannot open the target: a file that the build stores under another
-            name, such as an image next to the page, or a Markdown file that is not a page.
-        """
-        if target.startswith(_OUTSIDE_PAGES):
-            return self.host + target.removeprefix(_OUTSIDE_PAGES)
-        if _SCHEME.match(target):
-            return target
-        at = min((found for found in map(target.find, "#?") if found >= 0), default=len(target))
-        path, rest = unquote(target[:at]), target[at:]
-        if not path:
-            return self.link(page.path) + rest if rest else None
-        found = self._find_path(page, path, is_image=is_image)
-        return self.link(found) + rest if found is not None else None
-
-    def _find_path(self, page: SitePage, path: str, *, is_image: bool) -> str | None:
-        if path.startswith(_SITE_FOLDER) or path.endswith(MARKDOWN_SUFFIXES):
-            return self._find_page(page, path)
-        if path.startswith("/"):
-            base = self.site.base_path
-            return path if f"{path}/".startswith(base) else base + path[1:]
-        is_file = page.source is not None and _is_file(page.source.parent / path)
-        return None if is_image or is_file else urljoin(page.path, path)
-
-    def _find_page(self, page: SitePage, path: str) -> str | None:
-        """Return the path of the page that is built from a Markdown file.
-
-        As in Docusaurus, the file is looked up from the folder of the linking file, then from the
-        folder of the docs and from the folder of the site. Here every folder between them counts.
-        """
-        if page.source is None:
-            return None
-        folders = [page.source.parent, *page.source.parent.parents]
-        folders = folders[: folders.index(self.site.root) + 1]
-        if path.startswith(_SITE_FOLDER):
-            folders = [self.site.root]
-        relative = path.removeprefix(_SITE_FOLDER).lstrip("/")
-        for folder in folders:
-            file = folder / relative
-            found = self.page_of.get(file.resolve()) if _is_file(file) else None
-            if found is not None:
-                return found
-        return None
 
 
 def _is_file(path: Path) -> bool:
@@ -543,16 +537,12 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
         ConfigurationError: The folder contains no built site, or the metadata of its build is
             missing.
     """
-    site = read_built_site(build_dir)
-    page_of = {
-        page.source.resolve(): path for path, page in site.pages.items() if page.source is not None
-    }
-    links = SiteLinks(site, host, page_of)
+    site = read_built_site(build_dir, host)
     texts: dict[str, str] = {}
     failures: list[DocFailure] = []
     for path, page in site.pages.items():
         try:
-            texts[path] = _write_page_text(site, links, page)
+            texts[path] = _write_page_text(site, page)
         except DocumentError as error:
             failures.append(DocFailure(error.doc_id, _STAGE, error.code, str(error)))
     names = _name_files(site)
@@ -561,8 +551,8 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
         if path.endswith("/"):
             files.setdefault(_name_index_file(path, site.base_path), text)
     sections = _choose_sections(site, texts)
-    files[INDEX_FILE] = _write_index(site, links, names, sections)
-    files[FULL_FILE] = _write_full(site, links, sections, texts)
+    files[INDEX_FILE] = _write_index(site, names, sections)
+    files[FULL_FILE] = _write_full(site, sections, texts)
     for path in site.pages.keys() - texts.keys():
         (site.build_dir / names[path]).unlink(missing_ok=True)
         if path.endswith("/") and _name_index_file(path, site.base_path) not in files:
@@ -573,10 +563,10 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
     return Publication(site.build_dir, tuple(files), len(texts), tuple(failures), replaced)
 
 
-def _write_page_text(site: BuiltSite, links: SiteLinks, page: SitePage) -> str:
+def _write_page_text(site: BuiltSite, page: SitePage) -> str:
     if page.source is None:
         entries = "\n".join(
-            f"- [{escape_label(label)}]({links.link(path)})" for label, path in page.entries
+            f"- [{escape_label(label)}]({site.link(path)})" for label, path in page.entries
         )
         parts = (f"# {page.title}", page.description, entries)
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -584,7 +574,7 @@ def _write_page_text(site: BuiltSite, links: SiteLinks, page: SitePage) -> str:
     doc_path = page.source.relative_to(site.root).as_posix()
 
     def resolve(target: str, is_image: bool) -> str | None:  # noqa: FBT001  # signature of ResolveLink
-        return links.resolve(page, target, is_image=is_image)
+        return site.resolve(page, target, is_image=is_image)
 
     return render_page(doc_path, page.source, find_root(site.root), settings, page.title, resolve)
 
@@ -635,10 +625,7 @@ def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[tuple[str, 
 
 
 def _write_index(
-    site: BuiltSite,
-    links: SiteLinks,
-    names: Mapping[str, str],
-    sections: Iterable[tuple[str, list[SitePage]]],
+    site: BuiltSite, names: Mapping[str, str], sections: Iterable[tuple[str, list[SitePage]]]
 ) -> str:
     """Return the text of `llms.txt`: the site, and its pages with their descriptions."""
     parts = _write_head(site)
@@ -648,23 +635,20 @@ def _write_index(
             name = site.base_path + names[page.path]
             description = " ".join(page.description.split())
             title = escape_label(page.title)
-            lines.append(f"- [{title}]({links.link(name)})" + (description and f": {description}"))
+            lines.append(f"- [{title}]({site.link(name)})" + (description and f": {description}"))
         parts.append(f"## {label}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
 def _write_full(
-    site: BuiltSite,
-    links: SiteLinks,
-    sections: Iterable[tuple[str, list[SitePage]]],
-    texts: dict[str, str],
+    site: BuiltSite, sections: Iterable[tuple[str, list[SitePage]]], texts: dict[str, str]
 ) -> str:
     """Return the text of `llms-full.txt`: the texts of all pages of the index, in its order."""
     parts = _write_head(site)
     for _, pages in sections:
         for page in pages:
             title, _, rest = texts[page.path].partition("\n")
-            parts.append(f"{title}\n\nSource: {links.link(page.path)}\n\n{rest.strip()}")
+            parts.append(f"{title}\n\nSource: {site.link(page.path)}\n\n{rest.strip()}")
     return "\n\n".join(parts) + "\n"
 
 

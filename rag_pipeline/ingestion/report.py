@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.ids import to_json
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.sources import DEFAULT_EDITION, Source, find_source
@@ -186,13 +187,9 @@ def chunk_folder(
     }
 
 
-def _make_object(fields: list[tuple[str, Any]]) -> dict[str, JsonValue]:
-    return {name: [*value] if isinstance(value, tuple) else value for name, value in fields}
-
-
 def document_record(document: Document) -> dict[str, JsonValue]:
     """Return the metadata and headings of a document, without its text, as a JSON object."""
-    record = asdict(document, dict_factory=_make_object)
+    record: dict[str, JsonValue] = to_json(document)
     if document.edition == DEFAULT_EDITION:
         del record["edition"]
     return record
@@ -210,7 +207,7 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
     """
     return {
         name: value
-        for name, value in asdict(chunk, dict_factory=_make_object).items()
+        for name, value in to_json(chunk).items()
         if name not in _NOT_PRINTED and (value or name not in _MAY_LACK)
     }
 

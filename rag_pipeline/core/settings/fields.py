@@ -8,11 +8,17 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import SecretStr, model_validator
+from pydantic import SecretStr, ValidationError, model_validator
 
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
 from rag_pipeline.core.settings import rules
-from rag_pipeline.core.settings.file import FolderSettings, SetValues, find_settings_file
+from rag_pipeline.core.settings.file import (
+    FolderSettings,
+    SetValues,
+    check_env_file,
+    find_settings_file,
+)
 
 if TYPE_CHECKING:
     from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
@@ -500,3 +506,35 @@ class Settings(LibrarySettings):
         "The number of days after which entries are deleted. 0: nothing is logged.",
         bounds={"ge": 0, "le": 3650},
     )
+
+
+def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401  # field values of many types; pydantic checks each
+    """Read the settings from the arguments, then the environment, then `.env`, then the defaults.
+
+    Args:
+        **overrides: Values by field name. A value of None counts as not given.
+
+    Raises:
+        ConfigurationError: A value has a wrong type or is out of its bounds (the message names the
+            setting and never contains a secret), or `.env` is not encoded in UTF-8 or has a line
+            that cannot be read.
+    """
+    try:
+        given = {name: value for name, value in overrides.items() if value is not None}
+        if not check_env_file({name.upper() for name in Settings.model_fields}):
+            given.setdefault("_env_file", "")
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "CHUNK_*_TOKENS"
+        problem = first["msg"].removeprefix("Value error, ").rstrip(".")
+        field = Settings.model_fields.get(name)  # None for a rule about several settings
+        is_shown = field is not None and field.annotation != SecretStr
+        if is_shown and first["type"] != "value_error":
+            problem = f"{first['input']!r:.40} is not valid: {problem[0].lower()}{problem[1:]}"
+        remedy = "See .env.example for its meaning and the allowed values"
+        raise ConfigurationError(name.upper(), problem, remedy) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(
+            ".env", "the file is not encoded in UTF-8", "Save it as UTF-8"
+        ) from None

@@ -1,8 +1,9 @@
-"""The file `rag-pipeline.toml`, and the folders that settings name."""
+"""The files `rag-pipeline.toml` and `.env`, and the folders that settings name."""
 
 from __future__ import annotations
 
 import difflib
+import io
 import logging
 import os
 import stat
@@ -12,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dotenv.parser import parse_stream
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,7 +29,7 @@ from rag_pipeline.core.site.files import find_root, is_inside, read_site_file
 from rag_pipeline.core.state_dirs import find_state_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from importlib.resources.abc import Traversable
 
     from pydantic.fields import FieldInfo
@@ -269,3 +271,45 @@ def list_site_folders(docs_dir: Path) -> Iterator[Path]:
     yield from dict.fromkeys((*given.parents, *real.parents))
     with suppress(OSError):  # the folder above is not accessible
         yield from sorted(path for path in real.parent.glob("*/") if path != real)
+
+
+_ENV: Final = ".env"
+_LIKENESS: Final = 0.8  # of 1; the file may also contain settings of other programs
+
+
+def check_env_file(known: Collection[str]) -> bool:
+    """Check the lines of `.env` in the current folder. A missing file is valid.
+
+    A name that is almost the name of a setting is a warning. Other unknown names are ignored,
+    because the file may be shared with other programs.
+
+    Args:
+        known: Names of all settings, in upper case.
+
+    Returns:
+        True if the settings may be read from the file. A file that another user owns or that
+        everybody may write is not read.
+
+    Raises:
+        ConfigurationError: A line is neither a comment nor `NAME=value`. The message names the line
+            but does not show it, because it may contain a secret.
+        UnicodeDecodeError: The file is not encoded in UTF-8.
+    """
+    path = Path(_ENV)
+    if not is_own_file(path):
+        return False
+    for line in parse_stream(io.StringIO(path.read_text(encoding="utf-8-sig"))):
+        # The parser counts blank lines before an entry as a part of it.
+        text = line.original.string
+        number = line.original.line + text[: len(text) - len(text.lstrip())].count("\n")
+        if line.error or (line.key is not None and line.value is None):
+            problem = f"line {number} cannot be read"
+            raise ConfigurationError(_ENV, problem, "Write NAME=value, or # before a comment")
+        name = (line.key or "").upper()
+        if name and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=_LIKENESS)
+            if near:
+                warn_once(
+                    f"{_ENV}: line {number}: {line.key} is not a setting. Did you mean {near[0]}?"
+                )
+    return True

@@ -1,4 +1,4 @@
-"""Types, bounds and groups of settings, with which the modules `core.settings_*` declare them."""
+"""Types, bounds and groups of settings, with which `fields` declares them."""
 
 from __future__ import annotations
 
