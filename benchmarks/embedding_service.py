@@ -29,7 +29,7 @@ from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import BookEvaluation, evaluate_book
 from rag_pipeline.evaluation.pages import to_text
-from rag_pipeline.evaluation.rendering import describe_answers, describe_measures, render_verdict
+from rag_pipeline.evaluation.rendering import describe_answers, describe_gates, describe_measures
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline_tests.answering import calibration_questions as extra
 from rag_pipeline_tests.loopback import Received, Reply, serve
@@ -124,7 +124,7 @@ def main() -> None:
             openai_api_key=ANY_KEY,
         )
         evaluation = evaluate_served(settings)
-        print(render_verdict(evaluation.report, evaluation.gates))
+        print(to_text(describe_gates(evaluation.report, evaluation.gates)))
         print(to_text(describe_measures(evaluation.report)))
         if evaluation.answers is not None:
             print(to_text([describe_answers(evaluation.answers)]))

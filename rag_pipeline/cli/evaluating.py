@@ -73,8 +73,8 @@ def evaluate(
     from rag_pipeline.evaluation.records import Answering
     from rag_pipeline.evaluation.rendering import (
         describe_answers,
+        describe_gates,
         describe_measures,
-        render_verdict,
     )
 
     settings = load_book(docs_dir)
@@ -100,7 +100,7 @@ def evaluate(
         "report": json.loads(evaluation.files.json_path.read_bytes()),
         "answers": dataclasses.asdict(evaluation.answers) if evaluation.answers else None,
     }
-    text = render_verdict(evaluation.report, evaluation.gates)
+    text = to_text(describe_gates(evaluation.report, evaluation.gates)) + "\n"
     shows_measures = verbose or not evaluation.gates
     if shows_measures:
         blocks = [*describe_measures(evaluation.report)]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-import numpy as np
 
 from rag_pipeline.answering import AnswerKind, Reason
 from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.core.models import ChunkLimits, ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.measures import compute, find_spread, group_by
+from rag_pipeline.evaluation.measures import compute, group_by
 from rag_pipeline.evaluation.metrics import SourcePlace, hits_section
 from rag_pipeline.evaluation.records import (
     AnswerResult,
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
         GoldenSet,
         SelectedTextCase,
     )
-    from rag_pipeline.evaluation.measures import Spread
 
 
 _CITATION: Final = re.compile(r"[ \t]*(?<![\w\])])\[\d{1,3}\]")
@@ -71,25 +67,6 @@ def find_facts(facts: Iterable[str], text: str) -> tuple[tuple[str, ...], tuple[
     shown = " ".join(_ADDRESS.sub("]", remove_citations(text)).split())
     found = tuple(fact for fact in facts if re.search(fact, shown, re.IGNORECASE))
     return found, tuple(fact for fact in facts if fact not in found)
-
-
-def count_words(text: str) -> int:
-    """Return the number of words between white space in an answer's text, without citations."""
-    return len(remove_citations(text).split())
-
-
-def score_latency(results: Sequence[AnswerResult]) -> dict[str, Spread]:
-    """Compute the spread of the answering times, under `all` and by kind of answer.
-
-    Failed questions are only in `all`, where they count as slower than any other question.
-    """
-    times: dict[str, list[float]] = {"all": []}
-    for result in results:
-        times["all"].append(np.inf if result.error is not None else result.latency_ms)
-        if result.kind is not None:
-            times.setdefault(result.kind, []).append(result.latency_ms)
-    spreads = {name: find_spread(values) for name, values in times.items()}
-    return {name: spread for name, spread in spreads.items() if spread is not None}
 
 
 _QUIZZES: Final = frozenset({ContentType.QUIZ, ContentType.ASSESSMENT})
@@ -273,7 +250,6 @@ def evaluate_answers(
         definitions=compute(DefinitionScores, terms),
         written=compute(ModelScores, questions if model is not None else ()),
         passages=compute(PassageScores, [*questions, *selections]),
-        latency_ms=score_latency(questions),
         failure_count=sum(error is not None for error in errors),
         questions=questions,
         selections=selections,
@@ -287,7 +263,6 @@ def _score(groups: Mapping[str, Sequence[AnswerResult]]) -> dict[str, AnswerScor
 
 def _try(ask: Asker, query: Query) -> tuple[Answer | None, dict[str, Any]]:
     """Return the answer, or None if the system failed, and the fields of its `Reply`."""
-    started = time.perf_counter()
     try:
         given = ask(query)
         error = given.model_error
@@ -299,7 +274,6 @@ def _try(ask: Asker, query: Query) -> tuple[Answer | None, dict[str, Any]]:
         "kind": answer.kind.value if answer else None,
         "text": answer.text if answer else "",
         "passage_count": len(answer.passages) if answer else 0,
-        "latency_ms": (time.perf_counter() - started) * 1000,
         "error": error,
     }
 
@@ -321,8 +295,6 @@ def _ask(
         return result
     # The related sections that a refusal lists may match facts, but they answer nothing.
     found, missed = find_facts(query.facts, given.text if result.answered else "")
-    # Above each passage stands the place that it comes from, which is not part of the answer.
-    body = "\n\n".join(passage.text for passage in given.passages) or given.text
     written, _, cited = count_sentences(given)
     return replace(
         result,
@@ -333,7 +305,6 @@ def _ask(
         sections=tuple(dict.fromkeys(one.place for one in given.citations))
         if result.answered
         else (),
-        word_count=count_words(body),
         broken_passages=find_broken_passages(given, pages, max_chunk_tokens),
         sentence_count=written,
         cited_count=cited,

@@ -282,12 +282,7 @@ OpenIngestion: TypeAlias = "Callable[[Settings], IngestionContext]"
 PRIMARY: Final = (SECTION, name_budget(CONTEXT_BUDGETS_TOKENS[0]))
 """Level and measure that designs are compared by; chunks of any size get equal token budgets."""
 
-COLUMNS: Final = (
-    PRIMARY,
-    (SECTION, SUCCESS),
-    (SECTION, NDCG),
-    (DOCUMENT, SUCCESS),
-)
+COLUMNS: Final = (PRIMARY, (SECTION, SUCCESS), (SECTION, NDCG), (DOCUMENT, SUCCESS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,35 +34,7 @@ class Interval:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}] n={self.count}"
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The mean, the median and the 95th percentile of a measure that is not a share.
-
-    A value is None if it falls on a failed question, which counts as longer than any other.
-
-    Attributes:
-        mean: The mean over all answers.
-        p50: The median.
-        p95: The value that 95% of the answers do not exceed.
-        count: Number of answers.
-    """
-
-    mean: float | None
-    p50: float | None
-    p95: float | None
-    count: int
-
-    def __str__(self) -> str:
-        """Return the three values and the number of answers."""
-        values = {"mean": self.mean, "median": self.p50, "p95": self.p95}
-        shown = [
-            f"{name} has no value (failures)" if value is None else f"{name} {value:.1f}"
-            for name, value in values.items()
-        ]
-        return f"{', '.join(shown)}, n={self.count}"
-
-
-def show(figure: Interval | Spread | None) -> str:
+def show(figure: Interval | None) -> str:
     """Return a figure as a short text; None is "not measured"."""
     return "not measured" if figure is None else str(figure)
 
@@ -95,11 +67,6 @@ def share(
     """Declare a field with the share of cases of which something is true, or None without cases."""
     measure = Measure(label, values, find_interval, goal, gate)
     return field(default=None, metadata={"measure": measure})
-
-
-def spread(label: str, values: Callable[[Any], Iterable[float]], goal: str = "") -> Any:  # noqa: ANN401  # the field has the type of its annotation
-    """Declare a field with the spread of a number over the cases, or None without cases."""
-    return field(default=None, metadata={"measure": Measure(label, values, find_spread, goal)})
 
 
 def count(label: str, is_counted: Callable[[Any], bool]) -> Any:  # noqa: ANN401  # the field has the type of its annotation
@@ -186,18 +153,6 @@ def find_interval(values: Sequence[float | bool]) -> Interval | None:
     if not values:
         return None
     return find_intervals(np.array(values, dtype=np.float64)[:, np.newaxis])[0]
-
-
-def find_spread(values: Sequence[float]) -> Spread | None:
-    """Compute the mean, median and 95th percentile; return None if there are no values.
-
-    Each of the three is None if it is infinite. Both percentiles are values of the sequence.
-    """
-    if not values:
-        return None
-    found = [np.mean(values), *np.percentile(values, [50, 95], method="inverted_cdf")]
-    mean, p50, p95 = (float(value) if np.isfinite(value) else None for value in found)
-    return Spread(mean, p50, p95, len(values))
 
 
 @dataclass(frozen=True, slots=True)

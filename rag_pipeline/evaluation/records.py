@@ -11,7 +11,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.core.vectors import FORMAT_VERSION
-from rag_pipeline.evaluation.measures import Interval, Spread, count, share, spread
+from rag_pipeline.evaluation.measures import Interval, count, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -320,7 +320,6 @@ class Reply:
         text: The complete text of the answer, with citations such as `[1]`.
         passage_count: Number of quoted passages. Only an extracted answer has some.
         broken_passages: Quoted passages that are not whole blocks of their document or selection.
-        latency_ms: Time until the answer was complete, in milliseconds.
         error: Class and message of the exception if the system failed; otherwise None.
     """
 
@@ -329,7 +328,6 @@ class Reply:
     text: str = ""
     passage_count: int = 0
     broken_passages: tuple[str, ...] = ()
-    latency_ms: float = 0.0
     error: str | None = None
 
     @property
@@ -354,7 +352,6 @@ class AnswerResult(Reply):
         facts_found: Expressions of the question's facts that the text matches; none in a refusal.
         facts_missed: The other expressions of the question's facts.
         sections: The cited sections, each once, as title and heading. Empty in a refusal.
-        word_count: Number of words of the text without citations.
         sentence_count: Number of sentences that a model wrote.
         unsupported: Written sentences that are in no source. They were left out or marked.
         notices: Codes of the notices of the answer.
@@ -370,7 +367,6 @@ class AnswerResult(Reply):
     facts_found: tuple[str, ...] = ()
     facts_missed: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
-    word_count: int = 0
     sentence_count: int = 0
     unsupported: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
@@ -459,7 +455,6 @@ class AnswerScores:
         rightly_refused: Share of unanswerable questions that were refused.
         supported: Share of sentences written by a model whose numbers, names and content words are
             in the sources that they cite.
-        words: Words per answer, without refusals.
     """
 
     question_count: int = count("questions", lambda _: True)
@@ -487,11 +482,6 @@ class AnswerScores:
     )
     supported: Interval | None = share(
         "sentences with support", lambda one: one.supported if one.answered else []
-    )
-    words: Spread | None = spread(
-        "words per answer",
-        lambda one: [one.word_count] if one.answered else [],
-        "at most 250 (without a model)",
     )
 
 
@@ -623,8 +613,6 @@ class AnswersReport:
         definitions: Measures of the answers about the terms of the glossary.
         written: Measures of the answers by a model; without values if no model was used.
         passages: Measures of the quoted passages of all answers.
-        latency_ms: Milliseconds until the answers were complete: under `all` for all questions,
-            and under `generated`, `extracted` and `refused` by kind of answer.
         failure_count: Number of questions, cases and terms in which the system failed.
         questions: The answer to each question, in the order of the golden set.
         selections: The answer to each selected-text case, in the order of the golden set.
@@ -639,7 +627,6 @@ class AnswersReport:
     definitions: DefinitionScores
     written: ModelScores
     passages: PassageScores
-    latency_ms: dict[str, Spread]
     failure_count: int
     questions: tuple[AnswerResult, ...]
     selections: tuple[SelectionAnswer, ...]

@@ -45,9 +45,11 @@ _COMPARED: Final = ((DOCUMENT, SUCCESS), (SECTION, SUCCESS), (SECTION, NDCG))
 _HISTORY_RUNS: Final = 30
 _SHOWN_CHUNKS: Final = 5
 _SHOWN_FAILURES: Final = 3  # failures usually share one cause, so a few examples are enough
-_MARKS: Final = {"passed": "pass", "failed": "FAIL", "not measured": "----"}
-_FORMS: Final[dict[str, Form]] = {"passed": "good", "failed": "bad", "not measured": "near"}
-_TIME_GOALS: Final = {"extracted": "p95 at most 500 ms", "generated": "p95 at most 5000 ms"}
+_MARKS: Final[dict[str, tuple[str, Form]]] = {
+    "passed": ("pass", "good"),
+    "failed": ("FAIL", "bad"),
+    "not measured": ("----", "near"),
+}
 
 
 def render_html(
@@ -71,15 +73,6 @@ def render_html(
         run.created_at[:19].replace("T", " "): run.overall
         for run in reversed(runs[-_HISTORY_RUNS:])
     }
-    verdicts = tuple(
-        (
-            Mark(gate.verdict, _FORMS[gate.verdict]),
-            " ",
-            Mark(gate.name, "code"),
-            f" {gate.sentence}",
-        )
-        for gate in gates
-    )
     used = report.fingerprint
     versions = {
         "corpus": used.corpus_version,
@@ -90,7 +83,7 @@ def render_html(
     }
     blocks: list[Block] = [
         f"{report.created_at[:19].replace('T', ' ')} UTC, {len(report.questions)} questions",
-        *([Section("Quality gates", (Items(verdicts),))] if gates else []),
+        Section("Quality gates", describe_gates(report, gates)),
         Section("Measures", describe_measures(report)),
         Section("History", (_tabulate_groups(earlier),)),
         Section("Categories", (_tabulate_groups(report.categories),)),
@@ -150,29 +143,28 @@ def _describe_case(
     return Section(title, ((*marks, Mark(name, "code")), *failed, *blocks), "article")
 
 
-def render_verdict(report: EvaluationReport, gates: Sequence[GateResult]) -> str:
-    """Return a text of several lines that says if the gates passed.
+def describe_gates(report: EvaluationReport, gates: Sequence[GateResult]) -> tuple[Block, ...]:
+    """Return a sentence that says if the gates passed, and a list.
 
-    The first line is the verdict. The failed gates follow, then the others and the first failures.
+    The list has the failed gates, then the others and the first failures.
     """
-    failed = [gate for gate in gates if not gate.passed]
-    if not gates:
-        verdict = "No gates were checked."
-    elif failed:
-        verdict = f"FAILED: {len(failed)} of {len(gates)} gates failed."
-    else:
-        verdict = f"PASSED: none of the {len(gates)} gates failed."
-    ordered = sorted(gates, key=lambda gate: gate.passed)
-    shown = [f"{_MARKS[gate.verdict]} {gate.name}: {gate.sentence}" for gate in ordered]
+    failed = sum(not gate.passed for gate in gates)
+    verdict = f"PASSED: none of the {len(gates)} gates failed."
+    if failed:
+        verdict = f"FAILED: {failed} of {len(gates)} gates failed."
+    lines: list[Line] = [
+        (Mark(*_MARKS[gate.verdict]), " ", Mark(gate.name, "code"), f": {gate.sentence}")
+        for gate in sorted(gates, key=lambda gate: gate.passed)
+    ]
     if report.failure_count:
         errors = ((one.query_id, one.error) for one in report.questions)
-        shown += [f"Failed questions: {report.failure_count}", *_list_failures(errors)]
-    return "\n".join([verdict, *shown]) + "\n"
+        lines += [f"Failed questions: {report.failure_count}", *_list_failures(errors)]
+    return verdict if gates else "No gates were checked.", Items(tuple(lines))
 
 
 def _list_failures(errors: Iterable[tuple[str, str | None]]) -> list[str]:
     """Return the names and the first lines of the first errors."""
-    failed = [f"  {name}: {error.splitlines()[0]}" for name, error in errors if error]
+    failed = [f"{name}: {error.splitlines()[0]}" for name, error in errors if error]
     return failed[:_SHOWN_FAILURES]
 
 
@@ -220,8 +212,8 @@ def _tabulate_groups(groups: Mapping[str, Summary]) -> Table:
 def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Section:
     """Return an evaluation of answers as a tree.
 
-    It has the measures over all questions, each half and each category with their goals, the times,
-    and the first failures. A missed goal is no failure.
+    It has the measures over all questions, each half and each category with their goals, and the
+    first failures. A missed goal is no failure.
 
     Args:
         report: The evaluation of answers.
@@ -237,10 +229,6 @@ def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Sect
         "model": report.written,
     }
     rows = [(name, *row) for name, scores in groups.items() for row in tabulate(scores)]
-    rows += [
-        ("all", f"milliseconds per answer ({kind})", str(spread), _TIME_GOALS.get(kind, ""))
-        for kind, spread in report.latency_ms.items()
-    ]
     errors = [(one.query_id, one.error) for one in report.questions]
     errors += [(one.case_id, one.error) for one in report.selections]
     errors += [(one.term, one.error) for one in report.terms]
@@ -257,7 +245,7 @@ def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Sect
 
 
 def _describe_answer(one: AnswerResult) -> Section:
-    badges = (one.category, f"{one.half} half", one.kind or "failed", f"{one.word_count} words")
+    badges = (one.category, f"{one.half} half", one.kind or "failed")
     found: list[tuple[str, Iterable[str], Form]] = [
         ("found", one.facts_found, "good"),
         ("missed", one.facts_missed, "bad"),

@@ -13,7 +13,7 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversation import complete_question
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.measures import compute, find_spread, group_by
+from rag_pipeline.evaluation.measures import compute, group_by
 from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     SECTION,
@@ -254,5 +254,7 @@ def _measure_latency(runs: Sequence[_Run], cold_ms: float) -> Latency:
     Failed questions count as slowest; leaving them out would make timeouts improve the figures.
     A percentile is None if it falls on a failed question, or if there are no questions.
     """
-    spread = find_spread([run.latency_ms if run.error is None else np.inf for run in runs])
-    return Latency(spread.p50 if spread else None, spread.p95 if spread else None, cold_ms)
+    times = [run.latency_ms if run.error is None else np.inf for run in runs] or [np.inf]
+    found = np.percentile(times, [50, 95], method="inverted_cdf").tolist()
+    p50_ms, p95_ms = (value if np.isfinite(value) else None for value in found)
+    return Latency(p50_ms, p95_ms, cold_ms)

@@ -165,7 +165,7 @@ def render_review(now: BookReview, before: BookReview | None = None) -> str:
     table = Table(("", *heads), tuple((name, *values) for name, values in rows))
     state = "No problem was found." if now.passed else "There are problems."
     parts = ["### Search index of the book", to_markdown([table]), state]
-    if now.search and before and before.search and not _have_same_questions(now, before):
+    if now.search and before and before.search and not _match(now, before):
         parts.append("The golden set has changed, so its figures are not compared.")
     parts += _list("Pages that cannot be indexed", now.failed_pages)
     parts += _list("Broken cited addresses", now.broken_addresses)
@@ -186,41 +186,38 @@ def _describe_search(now: BookReview, before: BookReview | None) -> list[tuple[s
     """Return the rows of the golden set; no row if the present pages have none."""
     if now.search is None or not now.search.questions:
         return []
-    reviews = (before, now) if before else (now,)
     names = {
         "Questions whose page is in the first 5 results": "finds_page",
         "Questions whose section is in the first 5 results": "finds_section",
     }
-    rows = []
-    for name, attribute in names.items():
-        values = []
-        for one in reviews:
-            if one is None or one.search is None or not _have_same_questions(now, one):
-                values.append("not known")
-                continue
-            found = [getattr(asked, attribute) for asked in one.search.questions.values()]
-            values.append(f"{sum(found):,} of {len(found):,} ({sum(found) / len(found):.0%})")
-        rows.append((name, values))
-    return rows
+    reviews = (before, now) if before else (now,)
+    figures = [_match(now, one) for one in reviews]
+    return [(name, [_count_found(one, key) for one in figures]) for name, key in names.items()]
 
 
-def _have_same_questions(one: BookReview, other: BookReview) -> bool:
-    return bool(
-        one.search and other.search and one.search.golden_version == other.search.golden_version
-    )
+def _count_found(search: SearchFigures | None, attribute: str) -> str:
+    if search is None:
+        return "not known"
+    found = [getattr(asked, attribute) for asked in search.questions.values()]
+    return f"{sum(found):,} of {len(found):,} ({sum(found) / len(found):.0%})"
+
+
+def _match(now: BookReview, other: BookReview | None) -> SearchFigures | None:
+    """Return the figures of another review if they are about the same questions."""
+    if now.search is None or other is None or other.search is None:
+        return None
+    return other.search if other.search.golden_version == now.search.golden_version else None
 
 
 def _find_lost(now: BookReview, before: BookReview | None) -> list[str]:
     """Return the questions whose page was found before and is not found now."""
-    if before is None or now.search is None or before.search is None:
+    earlier = _match(now, before)
+    if now.search is None or earlier is None:
         return []
-    if not _have_same_questions(now, before):
-        return []
-    found_before = before.search.questions
     return [
         asked.question
         for query_id, asked in now.search.questions.items()
-        if not asked.finds_page and found_before[query_id].finds_page
+        if not asked.finds_page and earlier.questions[query_id].finds_page
     ]
 
 

@@ -10,14 +10,10 @@ from rag_pipeline.answering import Answer, AnswerKind, AnswerSentence, Source
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.evaluation.answers import (
-    count_words,
     find_facts,
-    score_latency,
 )
 from rag_pipeline.evaluation.measures import (
-    Spread,
     compute,
-    find_spread,
     group_by,
     list_measures,
     tabulate,
@@ -58,7 +54,6 @@ RESULT = AnswerResult(
     half="report",
     answerable=True,
     kind="extracted",
-    word_count=8,
 )
 SELECTION = SelectionAnswer(
     case_id="c", question="Why?", relation="related", kind="extracted", leaks=(), passage_count=1
@@ -105,11 +100,6 @@ def test_facts_are_found_regardless_of_case_white_space_and_citations(
     assert find_facts(facts, text) == (tuple(found), missed)
 
 
-def test_citations_are_not_counted_as_words() -> None:
-    assert count_words("It runs at 400 Hz. [1] It stops [2].") == 7
-    assert count_words("") == 0
-
-
 def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     right = replace(RESULT, facts_found=("a", "b"), sections=("A", "B"))
     half = replace(
@@ -117,9 +107,8 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
         facts_found=("a",),
         facts_missed=("b",),
         sections=("A",),
-        word_count=100,
     )
-    refused = replace(RESULT, kind="refused", facts_missed=("a",), word_count=30)
+    refused = replace(RESULT, kind="refused", facts_missed=("a",))
     failed = replace(RESULT, kind=None, facts_missed=("a",), error="AnswerError: no")
     rightly = replace(RESULT, kind="refused", answerable=False)
     plain = replace(RESULT, kind="generated", sentence_count=4, unsupported=("x",))
@@ -133,17 +122,11 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     assert (scores.rightly_refused.mean, scores.rightly_refused.count) == (1.0, 1)
     assert scores.supported is not None
     assert (scores.supported.mean, scores.supported.count) == (0.75, 4)
-    assert scores.words == Spread(116 / 3, 8.0, 100.0, 3)
 
 
 def test_a_group_without_cases_has_no_figures() -> None:
     scores = compute(AnswerScores, [])
-    assert (scores.question_count, scores.facts, scores.supported, scores.words) == (
-        0,
-        None,
-        None,
-        None,
-    )
+    assert (scores.question_count, scores.facts, scores.supported) == (0, None, None)
 
 
 def test_a_declared_measure_is_a_row_with_its_label_and_goal() -> None:
@@ -212,19 +195,3 @@ def test_terms_are_scored_by_their_main_passage() -> None:
     assert scores.defined is not None
     assert (scores.defined.mean, scores.defined.count, scores.flawed) == (0.5, 4, 1)
     assert compute(DefinitionScores, []) == DefinitionScores(None, 0)
-
-
-def test_latency_is_split_by_kind_and_a_failure_is_the_slowest() -> None:
-    results = [
-        replace(RESULT, latency_ms=10.0),
-        replace(RESULT, latency_ms=20.0),
-        replace(RESULT, kind="refused", latency_ms=5.0),
-        replace(RESULT, kind=None, latency_ms=1.0, error="AnswerError: no"),
-    ]
-    assert score_latency(results) == {
-        "all": Spread(None, 10.0, None, 4),
-        "extracted": Spread(15.0, 10.0, 20.0, 2),
-        "refused": Spread(5.0, 5.0, 5.0, 1),
-    }
-    assert score_latency([]) == {}
-    assert find_spread([]) is None

@@ -88,7 +88,6 @@ def test_answers_without_a_model_are_recorded_and_scored() -> None:
         ("glue",),
     )
     assert "Balance > Capture point" in balance.sections
-    assert 0 < balance.word_count < len(balance.text.split())
     assert (plain.has_facts, plain.half) == (False, "tune")
     # The refusal contains the word "book", but a refusal contains no facts.
     assert (wrongly.kind, wrongly.facts_missed) == ("refused", ("book",))
@@ -107,7 +106,6 @@ def test_answers_without_a_model_are_recorded_and_scored() -> None:
     assert (report.overall.facts.mean, report.overall.facts.count) == (0.0, 2)
     assert set(report.halves) == {"report", "tune"}
     assert set(report.categories) == {"fact", "how-to", "unanswerable-far"}
-    assert set(report.latency_ms) == {"all", "extracted", "refused"}
     assert report.failure_count == 0
 
 
@@ -201,7 +199,6 @@ def test_a_failed_answer_is_recorded_and_the_run_goes_on() -> None:
         "ANSWER_FAILED: no answer to What is capture point?",
         False,
     )
-    assert report.latency_ms["all"].p50 is None
 
 
 MODEL_GATES = ("model_answers", "model_accepts", "sentences_grounded", "sentences_cited")

@@ -14,13 +14,13 @@ from rag_pipeline.evaluation.gates import check_gates
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
 from rag_pipeline.evaluation.pages import to_markdown, to_text
 from rag_pipeline.evaluation.rendering import (
+    describe_gates,
     describe_measures,
     dump_report,
     load_baseline,
     load_history,
     load_report,
     render_html,
-    render_verdict,
     write_report,
 )
 from rag_pipeline_tests.evaluation.generated_book import (
@@ -215,7 +215,7 @@ def test_the_page_is_self_contained_and_shows_the_gates(report: EvaluationReport
     gates = check_gates(report, None)
     reader = assert_self_contained(render_html(report, [report], gates))
     assert all(gate.name in reader.text for gate in gates)
-    assert "not measured no_loss_document_success_at_5" in reader.text
+    assert "---- no_loss_document_success_at_5" in reader.text
     assert {"table", "details"} <= reader.tags
     assert GOLDEN.queries[0].question in reader.text
 
@@ -294,13 +294,13 @@ def test_the_text_shows_both_halves_with_intervals(report: EvaluationReport) -> 
 
 def test_the_verdict_comes_first_and_the_failed_gates_next(report: EvaluationReport) -> None:
     gates = check_gates(report, None)
-    lines = render_verdict(report, gates).splitlines()
+    lines = to_text(describe_gates(report, gates)).splitlines()
     assert lines[0] == f"PASSED: none of the {len(gates)} gates failed."
     assert any(line.startswith("pass success_at_5: ") for line in lines)
     assert any(line.startswith("---- no_loss_document_success_at_5: ") for line in lines)
     assert len(lines) == 1 + len(gates)
     broken = [*gates[:-1], replace(gates[-1], passed=False, value=0.5)]
-    lines = render_verdict(report, broken).splitlines()
+    lines = to_text(describe_gates(report, broken)).splitlines()
     assert lines[0] == f"FAILED: 1 of {len(gates)} gates failed."
     assert lines[1].startswith(f"FAIL {gates[-1].name}: ")
 
@@ -311,7 +311,7 @@ def test_the_text_names_the_first_failures_with_their_cause(report: EvaluationRe
         for place, question in enumerate(report.questions)
     )
     failed = replace(report, questions=questions, failure_count=len(questions) // 2)
-    lines = render_verdict(failed, ()).splitlines()
+    lines = to_text(describe_gates(failed, ())).splitlines()
     assert lines[:2] == ["No gates were checked.", f"Failed questions: {len(questions) // 2}"]
-    names = [f"  {question.query_id}: StoreError: broken" for question in questions[1:6:2]]
+    names = [f"{question.query_id}: StoreError: broken" for question in questions[1:6:2]]
     assert lines[-3:] == names
