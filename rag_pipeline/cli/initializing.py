@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.site.detection import DetectedSite
-    from rag_pipeline.ingestion.site.site_file import FileDifference
+    from rag_pipeline.ingestion.site.detection import DetectedSite, FileDifference
 
 
 commands = typer.Typer()
@@ -55,7 +54,7 @@ def init(
     """
     from rag_pipeline.core.site.addresses import describe_source
     from rag_pipeline.core.site.files import write_site_file
-    from rag_pipeline.ingestion.site.site_file import (
+    from rag_pipeline.ingestion.site.detection import (
         compare_site_file,
         describe_site_file,
         find_site_file,
@@ -150,8 +149,11 @@ def load_book_or_site(
         remedy = "Leave out --docs-dir; --docs-plugin chooses one of several docs folders"
         raise ConfigurationError("--site", "it cannot be combined with --docs-dir", remedy)
     from rag_pipeline.core.settings import load_settings
-    from rag_pipeline.ingestion.site.detection import settle_detected_site
-    from rag_pipeline.ingestion.site.site_file import find_site_file, read_site_file
+    from rag_pipeline.ingestion.site.detection import (
+        find_site_file,
+        read_site_file,
+        settle_detected_site,
+    )
 
     found = _detect(site, docs_plugin, run_config=run_config, may_ask=may_ask)
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
@@ -176,9 +178,8 @@ def _show_overrides(
     settings: Settings, found: DetectedSite, stated: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a sentence for each setting that is used although the site has another value."""
-    from rag_pipeline.core.settings.rules import OPEN
-    from rag_pipeline.ingestion.site.detection import name_some
-    from rag_pipeline.ingestion.site.site_file import compare_sources, find_site_file
+    from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
+    from rag_pipeline.ingestion.site.detection import compare_sources, find_site_file, name_some
 
     def describe(name: str, problem: str) -> str:
         if name not in stated:
@@ -188,7 +189,7 @@ def _show_overrides(
             f"changed, write the file again with `rag-pipeline init {found.folder}`."
         )
 
-    for name in found.config.by_field:
+    for name in SITE_FIELDS:
         used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
         if used != detected:
             shown = OPEN if used is None else _show(used) or "/"
@@ -204,8 +205,7 @@ def _detect(
 ) -> DetectedSite:
     """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
     from rag_pipeline.core.settings.file import SETTINGS_FILE
-    from rag_pipeline.ingestion.site.detection import detect_site, find_site_config
-    from rag_pipeline.ingestion.site.site_file import read_site_file
+    from rag_pipeline.ingestion.site.detection import detect_site, find_site_config, read_site_file
 
     config = find_site_config(Path(site))
     named = read_site_file(config.parent / SETTINGS_FILE).get("docs_dir")

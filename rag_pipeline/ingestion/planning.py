@@ -22,7 +22,7 @@ from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.rules import find_shared_addresses
 from rag_pipeline.core.site.addresses import RecordedSite, relate_sources
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.site.site_file import find_config_notes
+from rag_pipeline.ingestion.site.detection import find_config_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -58,7 +58,7 @@ def test_values_that_are_computed_are_read(site: Path) -> None:
         "site_trailing_slash": ("open", Origin.DEFAULT),
         "site_markdown_format": ("detect", Origin.READ),
     }
-    assert found.config.parse_front_matter.value is True
+    assert found.config.parses_front_matter is True
     assert found.reader.startswith("Docusaurus 3.")
     (sentence,) = told
     assert sentence.startswith(f"Running {site / 'docusaurus.config.js'} with Docusaurus 3.")

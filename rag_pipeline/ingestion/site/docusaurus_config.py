@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.settings.file import list_site_folders
+from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.site.files import CONFIG_NAMES, read_site_file
 from rag_pipeline.ingestion.site.literals import (
     ConfigValue,
@@ -190,53 +191,41 @@ def _read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
 
-_SCHEMES: Final = ("https://", "http://")
-_NAMES: Final = (
-    "url",
-    "baseUrl",
-    "trailingSlash",
-    "markdown.format",
-    "routeBasePath",
-    "markdown.parseFrontMatter",
-)
+@dataclass(frozen=True, slots=True)
+class DetectedValue:
+    """The value of one setting, as the site has it.
+
+    Attributes:
+        setting: Name of the setting in lower case.
+        value: The value as the settings file writes it; None if it is unknown.
+        origin: The least certain source of its parts; `READ` if some were read and others are
+            Docusaurus's defaults.
+        names: The names of its parts in the configuration.
+        problem: A clause that says why the value is a guess or unknown; otherwise empty.
+    """
+
+    setting: str
+    value: str | bool | None
+    origin: Origin
+    names: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
     """The values of one `docusaurus.config` for a docs folder: its addresses, and how it is read.
 
-    `parse_front_matter` is true if the site has a function of its own that reads front matter.
+    Attributes:
+        path: The file.
+        site: The values as settings. A value that is unknown has Docusaurus's default.
+        values: One value for each field of the site that `SITE_FIELDS` names.
+        parses_front_matter: True if the site has a function of its own that reads front matter.
     """
 
     path: Path
-    url: ConfigValue
-    base_url: ConfigValue
-    trailing_slash: ConfigValue
-    markdown_format: ConfigValue
-    route_base_path: ConfigValue
-    parse_front_matter: ConfigValue
-
-    @property
-    def by_field(self) -> dict[str, tuple[ConfigValue, ...]]:
-        """The values from which each field of the site settings is made."""
-        return {
-            "base_url": (self.url, self.base_url),
-            "route_base_path": (self.route_base_path,),
-            "trailing_slash": (self.trailing_slash,),
-            "markdown_format": (self.markdown_format,),
-        }
-
-    @property
-    def site(self) -> SiteSettings:
-        """The values as site settings. A value that is unknown gets Docusaurus's default."""
-        route, form = self.route_base_path.value, self.markdown_format.value
-        url, base = str(self.url.value or ""), str(self.base_url.value or "").strip("/")
-        return SiteSettings(
-            url.rstrip("/") + (f"/{base}/" if base else "/"),
-            "docs" if route is None else str(route).strip("/"),
-            None if self.trailing_slash.value is None else bool(self.trailing_slash.value),
-            MarkdownFormat.MDX if form is None else MarkdownFormat(str(form)),
-        )
+    site: SiteSettings
+    values: tuple[DetectedValue, ...]
+    parses_front_matter: bool = False
 
 
 def list_configs(site_dir: Path) -> list[Path]:
@@ -270,9 +259,10 @@ def read_config(path: Path, docs_dir: Path) -> SiteConfig:
     """
     config = read_literals(path)
     if isinstance(config, str):
-        return SiteConfig(
-            path, *(ConfigValue(name, None, Origin.UNKNOWN, config) for name in _NAMES)
-        )
+        unknown = [
+            DetectedValue(f"site_{name}", None, Origin.UNKNOWN, (), config) for name in SITE_FIELDS
+        ]
+        return SiteConfig(path, SiteSettings(), tuple(unknown))
     return interpret_config(config, path, read_route(config, path.parent, docs_dir))
 
 
@@ -294,23 +284,44 @@ def read_literals(path: Path) -> ObjectLiteral | str:
 def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> SiteConfig:
     """Return the values of a configuration; `route` is the `routeBasePath` of the docs folder."""
     markdown = config.get("markdown")
-    inner = get_property(markdown, "format")
     formats = {each.value for each in MarkdownFormat}
-    return SiteConfig(
-        path,
-        read_value("url", config.get("url"), lambda value: str(value).startswith(_SCHEMES)),
-        read_value("baseUrl", config.get("baseUrl"), lambda value: str(value).startswith("/")),
-        read_value(
-            "trailingSlash",
-            config.get("trailingSlash"),
-            lambda value: isinstance(value, bool),
-            None,
-        ),
-        read_value(
-            "markdown.format", inner, lambda value: value in formats, MarkdownFormat.MDX.value
-        ),
-        route,
-        ConfigValue(
-            _NAMES[-1], get_property(markdown, "parseFrontMatter") is not None, Origin.READ
-        ),
+    url = read_value("url", config.get("url"), lambda value: str(value).startswith("http"))
+    base = read_value("baseUrl", config.get("baseUrl"), lambda value: str(value).startswith("/"))
+    slash = read_value(
+        "trailingSlash", config.get("trailingSlash"), lambda value: isinstance(value, bool), None
+    )
+    form = read_value(
+        "markdown.format",
+        get_property(markdown, "format"),
+        lambda value: value in formats,
+        MarkdownFormat.MDX.value,
+    )
+    base_path = str(base.value or "").strip("/")
+    site = SiteSettings(
+        str(url.value or "").rstrip("/") + (f"/{base_path}/" if base_path else "/"),
+        "docs" if route.value is None else str(route.value).strip("/"),
+        None if slash.value is None else bool(slash.value),
+        MarkdownFormat.MDX if form.value is None else MarkdownFormat(str(form.value)),
+    )
+    values = (
+        _join("base_url", site.base_url, url, base),
+        _join("route_base_path", site.route_base_path or "/", route),
+        _join("trailing_slash", OPEN if slash.value is None else bool(slash.value), slash),
+        _join("markdown_format", site.markdown_format.value, form),
+    )
+    parses = get_property(markdown, "parseFrontMatter") is not None
+    return SiteConfig(path, site, values, parses)
+
+
+def _join(field: str, value: str | bool, *parts: ConfigValue) -> DetectedValue:  # noqa: FBT001  # a value
+    """Return the value of a field of the site settings, which is made of some parts."""
+    # A value counts as read if only some of its parts are defaults.
+    order = (Origin.UNKNOWN, Origin.GUESS, Origin.READ, Origin.DEFAULT)
+    origin = min((part.origin for part in parts), key=order.index)
+    return DetectedValue(
+        f"site_{field}",
+        None if origin is Origin.UNKNOWN else value,
+        origin,
+        tuple(part.name for part in parts),
+        "; ".join(dict.fromkeys(part.problem for part in parts if part.problem)),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.ingestion.site.site_file import find_config_notes
+from rag_pipeline.ingestion.site.detection import find_config_notes
 from rag_pipeline_tests.book import make_book
 
 if TYPE_CHECKING:

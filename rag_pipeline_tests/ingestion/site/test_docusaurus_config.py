@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -222,15 +223,17 @@ def test_a_site_beside_the_docs_folder_is_found(tmp_path: Path) -> None:
 def test_a_computed_value_with_a_fallback_is_a_guess(tmp_path: Path) -> None:
     docs = write_site(tmp_path, CLASSIC.replace("'https://example.org'", "env ?? 'https://e.org'"))
     config = read_config(tmp_path / "docusaurus.config.js", docs)
-    assert (config.url.value, config.url.origin) == ("https://e.org", Origin.GUESS)
-    assert config.base_url.origin is Origin.READ
-    assert config.trailing_slash.origin is Origin.DEFAULT
+    origins = {value.setting: value.origin for value in config.values}
+    assert config.site.base_url == "https://e.org/manual/"
+    assert origins["site_base_url"] is Origin.GUESS
+    assert origins["site_route_base_path"] is Origin.READ
+    assert origins["site_trailing_slash"] is Origin.DEFAULT
 
 
 def test_the_textbook_of_this_repository_needs_no_settings() -> None:
     assert settle_site(load(OWN_DOCS_DIR)).site == OWN_SITE
     config = read_config(OWN_DOCS_DIR.parent / "docusaurus.config.ts", OWN_DOCS_DIR)
-    assert config.base_url.value == OWN_SITE.base_url
-    assert config.route_base_path.value == OWN_SITE.route_base_path
-    assert config.trailing_slash.value == OWN_SITE.trailing_slash
-    assert config.markdown_format.value == OWN_SITE.markdown_format
+    assert urlsplit(config.site.base_url).path == OWN_SITE.base_url
+    assert config.site.route_base_path == OWN_SITE.route_base_path
+    assert config.site.trailing_slash == OWN_SITE.trailing_slash
+    assert config.site.markdown_format == OWN_SITE.markdown_format

@@ -9,7 +9,7 @@ import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.ingestion.site.site_file import (
+from rag_pipeline.ingestion.site.detection import (
     compare_site_file,
     describe_site_file,
     find_site_file,

@@ -93,7 +93,7 @@ def test_versions_have_the_paths_that_docusaurus_gives_them(tmp_path: Path) -> N
     assert (current.prefix, current.version_label, current.is_latest) == ("", "Next", False)
     assert latest.prefix == "versioned_docs/version-2.0/"
     assert (latest.version_label, latest.is_latest, old.is_latest) == ("2.0", True, False)
-    assert site.config.route_base_path.value == "docs/next"
+    assert site.config.site.route_base_path == "docs/next"
 
 
 VERSIONS = {
@@ -125,7 +125,7 @@ def test_options_of_the_docs_plugin_choose_versions_and_paths(
     release(root, "2.0", "1.0")
     site = detect(root)
     assert routes(site) == expected
-    assert site.config.route_base_path.origin.is_certain
+    assert all(value.origin.is_certain for value in site.config.values)
 
 
 def test_another_docs_folder_has_versions_of_its_own(tmp_path: Path) -> None:
