@@ -23,6 +23,7 @@ from rag_pipeline.answering.reading.book_questions import (
     find_part_pages,
     ground_book_question,
     list_pages,
+    list_sections,
     names_book,
 )
 from rag_pipeline.answering.reading.languages import find_foreign_terms
@@ -285,10 +286,27 @@ def search_plan(
     grounded = apply_grounding_policy(
         result, drop_order(result.search_question or plan.question), voice=voice
     )
+    if listed := _list_sections(plan.question, result, searcher, voice):
+        message = grounded.message or listed.text
+        grounded = replace(grounded, message=message, notices=(*grounded.notices, listed))
     index_id: str = result.index_id
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns
     )
+
+
+def _list_sections(
+    question: str, result: RetrievalResult, searcher: Searcher, voice: Voice
+) -> Notice | None:
+    """Return the hint that sections are the things that a question lists, or None."""
+    asked = read_question(question)
+    if asked.kind is not QuestionKind.LIST or result.mode == Mode.SELECTED_TEXT_ONLY:
+        return None
+    found = {chunk.metadata.doc_path for chunk in result.chunks}
+    place, names = searcher.read_index(
+        lambda opened: list_sections(asked.subject, list_pages(opened), found)
+    )
+    return voice.note("sections", place=place, names=", ".join(names)) if names else None
 
 
 def _choose_depth(question: str, *, writes: bool) -> int:

@@ -59,6 +59,12 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "es": "Ninguna de estas palabras aparece en la fuente. Pregunte con otras palabras.",
         "fr": "Aucun de ces mots ne figure dans la source. Posez la question autrement.",
     },
+    "sections": {
+        "en": "{place} has these sections: {names}.",
+        "de": "{place} hat diese Abschnitte: {names}.",
+        "es": "{place} tiene estas secciones: {names}.",
+        "fr": "{place} a ces sections : {names}.",
+    },
     "book_size": {
         "en": "{Source} has {counts}.",
         "de": "Umfang: {counts}.",
@@ -347,6 +353,7 @@ def read_voice(settings: Settings) -> Voice:
 
 NOTICES: Final = (
     "no_words",
+    "sections",
     "book_size",
     "book_subject",
     "book_start",

@@ -11,16 +11,16 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
-from rag_pipeline.answering.reading.questions import NUMBERED_PART, read_question
+from rag_pipeline.answering.reading.questions import NUMBER_WORD, NUMBERED_PART, read_question
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.text.terms import count_words
+from rag_pipeline.core.text.terms import count_words, find_distinct_terms
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.open_index import ContentsPage, OpenIndex
@@ -64,6 +64,8 @@ _ABOUT: Final = {
         what(?: is|'s|s) in {_BOOK}
         what (?:can|will) i learn (?:from|in|with) {_BOOK}
         summari[sz]e {_BOOK}
+        (?:list|name|show)(?: me)?(?: all)? the {_UNITS} (?:of|in) {_BOOK}
+        (?:show (?:me )?)?(?:the )?table of contents(?: of {_BOOK})?
         worum geht es in {_BOOK}
         was behandelt {_BOOK}
         de qué trata {_BOOK}
@@ -97,10 +99,12 @@ _POINTING: Final = {
         quién es el autor
         qui est l'auteur
     """,
-    "book_subject": """
+    "book_subject": rf"""
         what(?: is|'s|s) (?:this|it)(?: all)? about
         what does (?:this|it) cover
         what (?:topics|subjects) (?:are|do you) (?:covered|cover|there)
+        (?:list|name|show)(?: me)?(?: all)? the {_UNITS}
+        (?:what|which) {_UNITS} are there
         worum geht es(?: hier)?
         de qué trata
         de quoi ça parle
@@ -139,6 +143,9 @@ _AUTHOR_HEADING: Final = re.compile(
     re.IGNORECASE,
 )
 _MAX_CHARS: Final = 100
+_COUNT_WORD: Final = re.compile(rf"\b(?:{NUMBER_WORD})\b", re.IGNORECASE)
+_LEAST_SECTIONS: Final = 3
+_MAX_SECTIONS: Final = 20
 
 
 def find_book_question(question: str, *, is_first: bool) -> str:
@@ -198,6 +205,39 @@ def find_part_pages(part: str, pages: Sequence[ContentsPage]) -> list[ContentsPa
     )
 
 
+def list_sections(
+    things: str, pages: Sequence[ContentsPage], doc_paths: Collection[str]
+) -> tuple[str, list[str]]:
+    """Return the page or section that is named after some things, and the sections directly in it.
+
+    Such sections are often the things themselves: those of "Our internal systems" are the systems.
+
+    Args:
+        things: The things, such as `internal systems`.
+        pages: The pages of the book.
+        doc_paths: The documents that were found for the question. Other pages do not count.
+
+    Returns:
+        The heading, and the headings of its sections. Both are empty if nothing is named after the
+        things, or if it has fewer than three sections.
+    """
+    asked = find_distinct_terms(things)
+    for page in pages:
+        if page.doc_path not in doc_paths:
+            continue
+        headings = [(page.title, 1), *((one.heading, one.level) for one in page.sections)]
+        for at, (heading, level) in enumerate(headings):
+            if find_distinct_terms(_COUNT_WORD.sub(" ", heading)) != asked:
+                continue
+            end = next((n for n, one in enumerate(headings) if n > at and one[1] <= level), None)
+            below = headings[at + 1 : end]
+            top = min((own for _, own in below), default=0)
+            names = [name for name, own in below if own == top]
+            if len(names) >= _LEAST_SECTIONS:
+                return heading, names[:_MAX_SECTIONS]
+    return "", []
+
+
 def ground_book_question(
     query: Query, kind: str, voice: Voice, opened: OpenIndex
 ) -> GroundedResponse:
@@ -205,7 +245,7 @@ def ground_book_question(
 
     Only pages that readers see by default count. What the book is about begins with the paragraph
     of its first page that says what "this book" is, or else with the first paragraph of this page
-    if it is at the top of the docs folder.
+    if it is at the top of the docs folder. Then come its folders, and the pages beside them.
 
     Args:
         query: The question.
@@ -222,11 +262,13 @@ def ground_book_question(
         places = [place for page in pages for place in _find_authors(page)][:_MAX_PLACES]
         note = voice.note("book_author" if places else "book_no_author")
     else:
-        places = [_cite(page) for page in _list_parts(pages)[:_MAX_PLACES]]
+        parts = _list_parts(pages)
         if kind == "book_start":
-            places = places[:2]
-        elif pages:
-            introduction = _introduce(pages[0], opened)
+            parts = parts[:2]
+        else:
+            parts.sort(key=lambda page: "/" not in page.doc_path)
+            introduction = _introduce(pages[0], opened) if pages else ""
+        places = [_cite(page) for page in parts[:_MAX_PLACES]]
         note = voice.note(kind, count=len(pages))
     listed = "".join(f"\n- {one.place} ({one.url})" for one in places)
     return GroundedResponse(

@@ -131,7 +131,9 @@ _REPORTS: Final = re.compile(
 )
 """The beginning of a report that something does not work, such as "my widget shows nothing"."""
 
-_NUMBER_WORD: Final = "two|three|four|five|six|seven|eight|nine|ten|\\d+"
+NUMBER_WORD: Final = "two|three|four|five|six|seven|eight|nine|ten|\\d+"
+"""Pattern of a number of things."""
+
 _THINGS: Final = (
     r"(?:all\s+)?(?P<subject>[^\W_][\w-]*(?:\s+(?!(?:an?|and|are|at|by|can|do|does|for|from|has|have|in"
     r"|is|of|on|or|that|the|there|to|which|with)\b)[^\W_][\w-]*)?)"
@@ -141,7 +143,7 @@ _WANTS_LIST: Final = tuple(
     for pattern in (
         (
             r"(?:list|name|enumerate)\s+(?:me\s+)?(?:all|the|some|every)\s+(?:(?:of\s+)?the\s+)?"
-            rf"(?:{_NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}"
+            rf"(?:{NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}"
         ),
         (
             r"(?:(?:what|which)\s+|(?:what\s+are\s+)?(?:the\s+)?(?:\w+\s+)?)"
@@ -149,7 +151,7 @@ _WANTS_LIST: Final = tuple(
         ),
         (
             r"what\s+are\s+(?:all\s+)?the\s+"
-            rf"(?:{_NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
+            rf"(?:{NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
             rf"{_THINGS}"
         ),
         (

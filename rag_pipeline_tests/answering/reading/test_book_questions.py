@@ -13,6 +13,7 @@ from rag_pipeline.answering.reading.book_questions import (
     find_book_question,
     find_numbered_part,
     find_part_pages,
+    list_sections,
     names_book,
 )
 from rag_pipeline.answering.voice import LANGUAGES, Voice
@@ -51,6 +52,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
         ("What is this book about?", "book_subject"),
         ("de quoi parle ce livre ?", "book_subject"),
         ("\u00bfDe qu\u00e9 trata este libro?", "book_subject"),
+        ("list all the modules of this book", "book_subject"),
+        ("table of contents", "book_subject"),
         ("Where should I start with this guide?", "book_start"),
     ],
 )
@@ -59,7 +62,9 @@ def test_a_question_that_names_the_book_is_about_it_also_later(question: str, ki
     assert find_book_question(question, is_first=False) == kind
 
 
-@pytest.mark.parametrize("question", ["Who wrote it?", "what does it cover", "where do I start?"])
+@pytest.mark.parametrize(
+    "question", ["Who wrote it?", "what does it cover", "where do I start?", "list the modules"]
+)
 def test_a_pronoun_means_the_book_only_in_the_first_question(question: str) -> None:
     assert find_book_question(question, is_first=True) in BOOK_QUESTIONS
     assert find_book_question(question, is_first=False) == ""
@@ -105,6 +110,71 @@ def test_parts_and_the_beginning_are_linked(book: Retriever) -> None:
     assert [place.module for place in about.citations] == ["module-1", "module-2"]
     assert start.citations[0] == about.citations[0]
     assert all(place.url in about.text for place in about.citations)
+
+
+def test_the_parts_of_the_book_are_its_folders_before_single_pages(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path, store_idle_s=30.0)
+    pages = {f"{letter}.md": f"# Page {letter}\n\nText of it.\n" for letter in "abcdefghi"}
+    build_collection(settings, make_points(pages | {"part/one.md": "# Part one\n\nText of it.\n"}))
+    with open_retriever(settings) as opened:
+        given = Assistant(opened).answer(Query("list the modules"))
+    assert [place.title for place in given.citations][:2] == ["Part one", "Page a"]
+
+
+RULED = ContentsPage(
+    title="The three rules",
+    url="/rules",
+    doc_path="rules.md",
+    module="",
+    chapter="",
+    sections=tuple(
+        ContentsSection(heading, f"/rules#{heading}", level)
+        for heading, level in [
+            ("Be kind", 2),
+            ("Kind words", 3),
+            ("Be quick", 2),
+            ("Be safe", 2),
+            ("Safe tools", 3),
+            ("A saw", 4),
+            ("A drill", 4),
+            ("A lathe", 4),
+            ("Thanks", 2),
+        ]
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("things", "heading", "names"),
+    [
+        ("rules", "The three rules", ["Be kind", "Be quick", "Be safe", "Thanks"]),
+        ("safe tools", "Safe tools", ["A saw", "A drill", "A lathe"]),
+        ("kind words", "", []),
+        ("house rules", "", []),
+    ],
+)
+def test_the_sections_directly_below_a_heading_are_the_things_it_names(
+    things: str, heading: str, names: list[str]
+) -> None:
+    assert list_sections(things, [RULED], {"rules.md"}) == (heading, names)
+    assert list_sections(things, [RULED], {"other.md"}) == ("", [])
+
+
+def test_a_question_for_things_is_answered_with_the_sections_about_them(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path, store_idle_s=30.0)
+    sections = "".join(
+        f"## Be {word}\n\nEach robot is {word}.\n\n" for word in ("kind", "fast", "safe")
+    )
+    page = f"# Our robot rules\n\nAll our robots follow these robot rules.\n\n{sections}"
+    build_collection(settings, make_points({"rules.md": page}))
+    with open_retriever(settings) as opened:
+        given = Assistant(opened).answer(Query("list the robot rules"))
+        other = Assistant(opened).answer(Query("what are our robot rules for"))
+    notice = next(one for one in given.notices if one.code == "sections")
+    assert notice.data == {"place": "Our robot rules", "names": "Be kind, Be fast, Be safe"}
+    assert given.text.startswith(notice.text)
+    assert given.passages
+    assert "sections" not in [one.code for one in other.notices]
 
 
 def test_without_a_page_about_its_authors_the_book_names_none(book: Retriever) -> None:
