@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.http import read_headers, read_key, read_url
-from rag_pipeline.adapters.stores.builds import forget_nothing, name_book
+from rag_pipeline.adapters.stores.builds import Forget, TakeLock, forget_nothing, name_book
 from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
@@ -22,7 +22,7 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.core.protocols import Services
-from rag_pipeline.core.settings import EmbeddingProvider
+from rag_pipeline.core.settings import EmbeddingProvider, Settings
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
 from rag_pipeline.core.state_dirs import DATABASE_NAME, describe_indexes
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rag_pipeline.adapters.database.ledger import BookState
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
-    from rag_pipeline.adapters.stores.builds import Forget, TakeLock
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols import (
         ChatModel,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         Embedder,
         IngestionProgress,
     )
-    from rag_pipeline.core.settings import Settings
 
 
 # ruff: noqa: PLC0415  # each function imports only the adapters that it creates

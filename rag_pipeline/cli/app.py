@@ -12,13 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rag_pipeline.cli import (
-    asking,
-    evaluating,
-    ingesting,
-    initializing,
-    serving,
-)
+from rag_pipeline.cli import asking, evaluating, ingesting, initializing, serving
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
 from rag_pipeline.core.errors import RagPipelineError
 

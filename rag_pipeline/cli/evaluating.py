@@ -273,12 +273,7 @@ def review(
     if a document failed, or if a check or a quality gate fails.
     """
     from rag_pipeline.evaluation.book import check_libraries
-    from rag_pipeline.evaluation.review import (
-        build_review,
-        dump_review,
-        load_review,
-        render_review,
-    )
+    from rag_pipeline.evaluation.review import build_review, dump_review, load_review, render_review
     from rag_pipeline.evaluation.validation import run_validation
     from rag_pipeline.ingestion.audit import audit_known
     from rag_pipeline.retrieval import open_retriever

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.answering.confidence import measure_signals
-from rag_pipeline.answering.models import AnswerRecord, Level
+from rag_pipeline.answering.confidence import Signals, measure_signals
+from rag_pipeline.answering.models import Answer, AnswerRecord, Level
 from rag_pipeline.answering.reading.questions import read_question
 from rag_pipeline.cli.terminal import show_fields
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.confidence import Signals
-    from rag_pipeline.answering.models import Answer
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
 
 

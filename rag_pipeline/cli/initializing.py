@@ -15,15 +15,12 @@ from rag_pipeline.adapters.connect import read_recorded_site
 from rag_pipeline.cli.options import AsJson, DocsPlugin, RunConfig
 from rag_pipeline.cli.output import print_result, tell
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
-from rag_pipeline.core.settings import load_settings
-from rag_pipeline.ingestion.site.detection import settle_site
+from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.ingestion.site.detection import DetectedSite, FileDifference, settle_site
 from rag_pipeline.ingestion.site.docusaurus_config import find_loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.site.detection import DetectedSite, FileDifference
 
 
 commands = typer.Typer()

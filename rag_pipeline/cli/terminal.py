@@ -6,18 +6,17 @@ import logging
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from rag_pipeline.adapters.connect import read_running_ingestion
 from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.cli.output import tell
 from rag_pipeline.core.errors import DOCUMENT_MISSING
-from rag_pipeline.ingestion.events import ends_document
+from rag_pipeline.ingestion.events import IngestionEvent, ends_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
-    from typing import Self
 
     from rich.progress import Progress, TaskID
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import DocFailure, Figure
     from rag_pipeline.core.rules import CheckReport, Finding
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rag_pipeline.core.errors import MissingDependencyError
 from rag_pipeline.integrations import describe_passage
-from rag_pipeline.retrieval import Query
+from rag_pipeline.retrieval import Query, QueryFilters, Retriever
 
 try:
     from llama_index.core.retrievers import BaseRetriever
@@ -15,8 +15,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError("llama-index-core", "llama-index") from error
 
-if TYPE_CHECKING:
-    from rag_pipeline.retrieval import QueryFilters, Retriever
 
 _NOT_FOR_MODELS: Final = ["module", "chapter", "doc_path", "content_type", "chunk_id", "score"]
 """Metadata that LlamaIndex leaves out of prompts, because it helps no answer."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.limits import MAX_BODY_BYTES
+from rag_pipeline.serving.limits import MAX_BODY_BYTES, RateLimits
 from rag_pipeline.serving.replies import make_problem
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.serving.limits import RateLimits
 
 
 _OWN_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")

@@ -19,12 +19,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field, ValidationError
 
-from rag_pipeline.answering import AnswerKind, Turn
+from rag_pipeline.answering import Answer, AnswerKind, Assistant, AsyncAnswerStream, Turn
 from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.core.site.addresses import encode_target, escape_label
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.retrieval import Query
+from rag_pipeline.retrieval import Citation, Query
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.api.problems import describe_error, log_failure
 from rag_pipeline.serving.replies import EventResponse, answer_disconnected, run_while_connected
@@ -32,9 +32,7 @@ from rag_pipeline.serving.replies import EventResponse, answer_disconnected, run
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.answering import Answer, Assistant, AsyncAnswerStream
     from rag_pipeline.core.models import JsonValue
-    from rag_pipeline.retrieval import Citation
 
 
 _TAGGED: Final = re.compile(r"<([A-Za-z][\w-]*)>(.*?)</\1>", re.DOTALL)

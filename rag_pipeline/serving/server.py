@@ -18,7 +18,7 @@ import uvicorn
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
-from rag_pipeline.retrieval import read_contents
+from rag_pipeline.retrieval import Retriever, read_contents
 from rag_pipeline.retrieval.logs import configure_logging
 from rag_pipeline.serving.access import read_trusted_proxies
 from rag_pipeline.serving.api.service import announce_readiness
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval import Retriever
 
 BOUNDS: Final[dict[str, Any]] = {"http": BoundedProtocol, "ws": "none", "backlog": 256}
 """The options of uvicorn that bound what a client can do. `backlog` is also the number of

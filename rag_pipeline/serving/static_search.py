@@ -27,20 +27,13 @@ from rag_pipeline.answering.quoting.passages import MOST_FIGURES, hide_solutions
 from rag_pipeline.answering.reading import small_talk
 from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
-from rag_pipeline.core.payload import read_metadata, read_text
-from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
+from rag_pipeline.core.protocols import PointFilter, StoredPoint
 from rag_pipeline.core.text import form_words
 from rag_pipeline.core.text.abbreviations import Abbreviation, find_abbreviations
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import STOP_WORDS, extract_terms
-from rag_pipeline.retrieval import (
-    candidates,
-    choosing,
-    evidence,
-    open_retriever,
-    ranking,
-    search,
-)
+from rag_pipeline.retrieval import candidates, choosing, evidence, open_retriever, ranking, search
 from rag_pipeline.retrieval.models import Citation, name_edition, name_section
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
 from rag_pipeline.retrieval.queries import DEFAULT_TOP_K
@@ -53,8 +46,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import JsonValue
-    from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols import StoredPoint
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.ranking import Place
     from rag_pipeline.retrieval.retriever import RetrieverOptions

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
-from rag_pipeline.adapters.database import clean_text
+from rag_pipeline.adapters.database import Connection, Database, clean_text
 from rag_pipeline.adapters.database.sqlite import BUSY_TIMEOUT_S, FileLocks, SqliteDatabase
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -25,10 +25,8 @@ from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.adapters.database import Connection, Database
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.protocols import Announce, RunLock
     from rag_pipeline.core.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -15,12 +15,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from rag_pipeline.adapters.database import (
-    SCHEMA_VERSION,
-    VERSION_TABLE,
-    Connection,
-    describe_cause,
-)
+from rag_pipeline.adapters.database import SCHEMA_VERSION, VERSION_TABLE, Connection, describe_cause
 from rag_pipeline.core.errors import (
     ConfigurationError,
     DatabaseUnavailableError,
@@ -32,7 +27,6 @@ from rag_pipeline.core.errors import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from contextlib import AbstractContextManager
 
     from rag_pipeline.adapters.database import Values
 

@@ -9,25 +9,19 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rag_pipeline.adapters.database import (
-    clean_text,
-    describe_cause,
-)
+from rag_pipeline.adapters.database import Connection, Database, clean_text, describe_cause
 from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.adapters.database.sqlite import SqliteDatabase
 from rag_pipeline.adapters.local_files import is_damage
 from rag_pipeline.core.errors import QuestionLogError, StoreError, require_packages
 from rag_pipeline.core.models import Closing
-from rag_pipeline.core.protocols import LoggedAnswer, Rating
+from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog, Rating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeVar
 
-    from rag_pipeline.adapters.database import Connection, Database
-    from rag_pipeline.core.protocols import QuestionLog
     from rag_pipeline.core.settings import Settings
 
     T = TypeVar("T")

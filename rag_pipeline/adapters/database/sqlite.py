@@ -6,22 +6,16 @@ import hashlib
 import os
 import sqlite3
 import time
-from contextlib import ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rag_pipeline.adapters.database import (
-    SCHEMA_VERSION,
-    VERSION_TABLE,
-    Connection,
-    describe_cause,
-)
+from rag_pipeline.adapters.database import SCHEMA_VERSION, VERSION_TABLE, Connection, describe_cause
 from rag_pipeline.adapters.local_files import hold_lock, is_damage, move_aside, warn_once
 from rag_pipeline.core.errors import StoreError, StoreLockedError, require_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rag_pipeline.adapters.database import Values

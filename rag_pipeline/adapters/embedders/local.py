@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage, QuestionVe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypeAlias
 
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession

@@ -9,7 +9,7 @@ import json
 import re
 import secrets
 from abc import ABC, abstractmethod
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -21,7 +21,6 @@ from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,15 +15,13 @@ import numpy as np
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.payload import LATE_INDEXES
-from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter, StoredPoint
+from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, PointFilter, StoredPoint
 from rag_pipeline.core.vectors import ChunkVectors, SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.protocols import IndexFacts
     from rag_pipeline.core.vectors import EmbeddingSpace, FloatMatrix, FloatVector, Point
 
 

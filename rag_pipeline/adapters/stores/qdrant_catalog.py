@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from rag_pipeline.adapters.local_files import warn_once
 from rag_pipeline.adapters.stores.builds import (
@@ -39,8 +39,6 @@ from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols import Channel
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
     from rag_pipeline.adapters.stores.builds import Forget, TakeLock
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.settings import Settings

@@ -10,7 +10,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from rag_pipeline.adapters.stores.engine_store import (
     EngineStore,
@@ -22,18 +22,15 @@ from rag_pipeline.adapters.stores.engine_store import (
 from rag_pipeline.core.errors import RequestTooLargeError
 from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, PointFilter
-from rag_pipeline.core.vectors import SparseVector
+from rag_pipeline.core.vectors import EmbeddingSpace, Point, SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from qdrant_client import QdrantClient
 
     from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.vectors import EmbeddingSpace, Point
 
 _Entry = TypeVar("_Entry")
 _Hit: TypeAlias = "tuple[object, float, Payload]"  # the id as the server sent it

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from rag_pipeline.answering import PreparedAnswer
+from rag_pipeline.answering import AsyncAnswerStream, PreparedAnswer
 from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.core.protocols import LoggedAnswer
@@ -44,7 +44,6 @@ from rag_pipeline.serving.replies import (
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from rag_pipeline.answering import AsyncAnswerStream
 
 KEEP_ALIVE_S: Final = 15.0
 """Seconds without an event after which a comment is sent, so that no proxy ends the connection."""

@@ -11,29 +11,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
-from rag_pipeline.answering.models import (
-    AnswerKind,
-    AnswerSentence,
-    Level,
-    Notice,
-    Passage,
-    Reason,
-)
+from rag_pipeline.answering.models import AnswerKind, AnswerSentence, Level, Notice, Passage, Reason
 from rag_pipeline.answering.quoting.passages import list_shown
 from rag_pipeline.core.models import Figure
 from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.contents import SectionText
-from rag_pipeline.retrieval.models import Citation
-from rag_pipeline.retrieval.open_index import ContentsSection
+from rag_pipeline.retrieval.models import Citation, RetrievalResult
+from rag_pipeline.retrieval.open_index import ContentsPage, ContentsSection
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
-    from rag_pipeline.retrieval.models import RetrievalResult
-    from rag_pipeline.retrieval.open_index import ContentsPage
 
 
 Offer = Literal["answer_anyway", "whole_book", "drop_filters"]

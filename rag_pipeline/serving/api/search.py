@@ -11,12 +11,7 @@ from fastapi import Query as QueryParameter
 
 from rag_pipeline.answering.quoting.passages import hide_section_solutions
 from rag_pipeline.core.protocols import Rating
-from rag_pipeline.retrieval import (
-    count_filter_values,
-    find_entries,
-    read_contents,
-    read_section,
-)
+from rag_pipeline.retrieval import count_filter_values, find_entries, read_contents, read_section
 from rag_pipeline.retrieval.contents import SectionText
 from rag_pipeline.serving.api.messages import (
     ID_PATTERN,
@@ -35,11 +30,7 @@ from rag_pipeline.serving.api.responses import (
     describe_search,
 )
 from rag_pipeline.serving.api.service import Service, get_service
-from rag_pipeline.serving.replies import (
-    AsciiJsonResponse,
-    answer_disconnected,
-    run_while_connected,
-)
+from rag_pipeline.serving.replies import AsciiJsonResponse, answer_disconnected, run_while_connected
 
 _READING: Final = document_problems(422, 500, 503, 504)
 _DELETING: Final = document_problems(404, 422, 429, 500, 503)

@@ -12,7 +12,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import Tool, ToolAnnotations
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.retrieval import read_contents
+from rag_pipeline.retrieval import ContentsPage, read_contents
 from rag_pipeline.serving.limits import MAX_BODY_BYTES
 from rag_pipeline.serving.mcp.tools import TextbookTools
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from rag_pipeline.answering import Assistant
-    from rag_pipeline.retrieval import ContentsPage
 
 _OWN_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _MAX_COVERAGE_CHARS: Final = 600
