@@ -172,14 +172,11 @@ def audit(
         describe_audit,
         recover_current,
         repair_index,
+        require_sources,
     )
-    from rag_pipeline.ingestion.site.detection import check_sources
 
     context = open_ingestion(load_book(docs_dir))
-    collection_id = context.services.catalog.current_id()
-    if collection_id:
-        ledger = context.services.open_ledger(collection_id)
-        check_sources(context.settings, ledger.entries(), ledger)
+    require_sources(context)
     try:
         if repair:
             recover_current(context)

@@ -37,6 +37,7 @@ from rag_pipeline.ingestion.planning import (
     sweep_if_idle,
 )
 from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.ingestion.site.detection import check_sources
 from rag_pipeline.ingestion.stages import split_chunks
 from rag_pipeline.ingestion.writing import compute_data_version
 
@@ -556,8 +557,24 @@ def audit_known(context: IngestionContext) -> CheckReport | None:
     """Audit the current collection as `audit_index` does, if the database lists its documents.
 
     The result is None if it lists none, as on a machine that only serves the book.
+
+    Raises:
+        ConfigurationError: The index has pages of a folder that no setting names.
     """
+    require_sources(context)
     return audit_index(context) if _read_book(context).entries else None
+
+
+def require_sources(context: IngestionContext) -> None:
+    """Check that the settings name the folders of all pages of the current index, if there is one.
+
+    Raises:
+        ConfigurationError: The index has pages of a folder that no setting names.
+    """
+    collection_id = context.services.catalog.current_id()
+    if collection_id:
+        ledger = context.services.open_ledger(collection_id)
+        check_sources(context.settings, ledger.entries(), ledger)
 
 
 def repair_index(

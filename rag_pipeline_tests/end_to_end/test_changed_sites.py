@@ -178,7 +178,7 @@ def test_lost_sources_outside_the_site_are_noticed(
     plugin = API.replace("path: 'api'", "path: '../shared'")
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
     assert run(*SITE).json["docs_discovered"] == 4
-    for arguments in (("ingest",), ("audit",), ("audit", "--repair")):
+    for arguments in (("ingest",), ("audit",), ("audit", "--repair"), ("validate",)):
         outcome = run(*arguments)
         assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
     assert run(*SITE).json["docs_unchanged"] == 4

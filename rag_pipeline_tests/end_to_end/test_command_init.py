@@ -158,7 +158,7 @@ def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
     assert run("ingest", "--site", ".").code == 0
-    for arguments in (("ingest",), ("audit",), ("audit", "--repair")):
+    for arguments in (("ingest",), ("audit",), ("audit", "--repair"), ("validate",)):
         outcome = run(*arguments)
         assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
     report = run("ingest", "--site", ".", "--json").json
@@ -168,6 +168,7 @@ def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
     assert run("ingest", "--site", ".", "--json").json["docs_deleted"] == 1
     assert run("ingest", "--rebuild", "--json").json["docs_discovered"] == 3
     assert run("audit").code == 0
+    assert run("validate", "--json").json["findings"] == []
 
 
 def add_api(command: Command) -> None:
