@@ -10,12 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.assistant import (
-        Assistant,
-        answer,
-        open_assistant,
-        stream_answer,
-    )
+    from rag_pipeline.answering.assistant import Assistant, answer, open_assistant, stream_answer
     from rag_pipeline.answering.grounding import apply_grounding_policy
     from rag_pipeline.answering.models import (
         Answer,

@@ -6,14 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import AnswerKind, Level
+from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.retrieval.queries import Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.answering.assistant import Assistant
-    from rag_pipeline.answering.models import Answer
     from rag_pipeline.retrieval.open_index import ContentsPage
 
 QUESTIONS: Final = 6

@@ -7,11 +7,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.ids import to_json
-from rag_pipeline.core.models import ContentType, Figure
+from rag_pipeline.core.models import ContentType, Figure, TextBlock
 from rag_pipeline.retrieval.models import Citation  # noqa: TC001  # the service documents the types
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import TextBlock
     from rag_pipeline.retrieval.queries import Mode
 
 

@@ -14,7 +14,7 @@ from rag_pipeline.answering.conversation import (
     orders_only,
 )
 from rag_pipeline.answering.grounding import apply_grounding_policy, make_refusal
-from rag_pipeline.answering.models import Level
+from rag_pipeline.answering.models import Answer, GroundedResponse, Level, Notice, Turn
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.book_questions import (
@@ -44,17 +44,15 @@ from rag_pipeline.answering.reading.small_talk import (
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
-from rag_pipeline.retrieval.limits import Protection
+from rag_pipeline.retrieval.limits import Observer, Protection
 from rag_pipeline.retrieval.queries import MAX_FILTER_VALUES, Mode, Query, QueryFilters, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rag_pipeline.answering.models import Answer, GroundedResponse, Notice, Turn
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.limits import Observer
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.retriever import Retriever

@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import Level, Source
+from rag_pipeline.answering.models import Answer, GroundedResponse, Level, Source, Turn
 from rag_pipeline.answering.tables import cut_tables, shorten_code
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.answering.writing.declining import DECLINED
@@ -22,7 +22,6 @@ from rag_pipeline.retrieval.queries import Mode
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rag_pipeline.answering.models import Answer, GroundedResponse, Turn
     from rag_pipeline.retrieval.models import ScoredChunk
 
 

@@ -12,14 +12,14 @@ import threading
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rag_pipeline.answering.grounding import decline, make_refusal
-from rag_pipeline.answering.models import Answer, AnswerKind, Level
-from rag_pipeline.answering.preparing import append_quotes, give_ready
+from rag_pipeline.answering.models import Answer, AnswerKind, GroundedResponse, Level, Notice
+from rag_pipeline.answering.preparing import PreparedAnswer, append_quotes, give_ready
 from rag_pipeline.answering.prompts import STOP, build_prompt, cite_sources
 from rag_pipeline.answering.reading.small_talk import REPLIES
-from rag_pipeline.answering.writing.generated import AnswerWriter
+from rag_pipeline.answering.writing.generated import AnswerWriter, Written
 from rag_pipeline.core.errors import (
     AnswerContextError,
     AnswerError,
@@ -31,12 +31,8 @@ from rag_pipeline.core.models import Closing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-    from typing import Any, Self
 
-    from rag_pipeline.answering.models import GroundedResponse, Notice
-    from rag_pipeline.answering.preparing import PreparedAnswer
     from rag_pipeline.answering.voice import Voice
-    from rag_pipeline.answering.writing.generated import Written
     from rag_pipeline.core.protocols import ChatModel, ChatStream
     from rag_pipeline.retrieval.limits import Protection
     from rag_pipeline.retrieval.logs import Operation

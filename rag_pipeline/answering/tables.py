@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.text.terms import find_distinct_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from rag_pipeline.core.models import TextBlock
 
 
 CODE_SPAN: Final = r"(?P<ticks>`++)[^\n]+?(?<!`)(?P=ticks)(?!`)"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.answering.models import Notice
+from rag_pipeline.answering.models import Answer, Notice
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.models import Answer
     from rag_pipeline.core.settings import Settings
 
 LANGUAGES: Final = ("en", "de", "es", "fr")

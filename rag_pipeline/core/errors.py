@@ -11,12 +11,11 @@ import re
 import shlex
 import sys
 from importlib.util import find_spec
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 
 _ROOT: Final = r"(?:/|\\\\|[A-Za-z]:[\\/])"

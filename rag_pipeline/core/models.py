@@ -5,18 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
-from rag_pipeline.core.sources import DEFAULT_EDITION
-from rag_pipeline.core.text.sentences import NO_NOTES
+from rag_pipeline.core.sources import DEFAULT_EDITION, Edition, Source
+from rag_pipeline.core.text.sentences import NO_NOTES, Hold, LineOrigin, PageNotes, Run, SourceLines
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Self
 
     from rag_pipeline.core.ids import ChunkId, DocId
-    from rag_pipeline.core.sources import Edition, Source
-    from rag_pipeline.core.text.sentences import Hold, LineOrigin, PageNotes, Run, SourceLines
 
 
 class Closing(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias
 
 from rag_pipeline.core.payload import FILTERS
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
-    from typing import Self
 
     from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import Payload

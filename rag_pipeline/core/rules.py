@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from rag_pipeline.core.ids import to_point_id
-from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.ids import DocId, PointId, to_point_id
+from rag_pipeline.core.models import Chunk, ChunkLimits, JsonValue, TextBlockKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.ids import DocId, PointId
-    from rag_pipeline.core.models import Chunk, ChunkLimits, JsonValue
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols import StoredPoint
 

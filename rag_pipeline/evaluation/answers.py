@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rag_pipeline.answering import AnswerKind, Reason
+from rag_pipeline.answering import Answer, AnswerKind, Passage, Reason
 from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.core.models import ChunkLimits, ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
@@ -31,7 +31,6 @@ from rag_pipeline.retrieval import Mode, Query
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.answering import Answer, Passage
     from rag_pipeline.core.models import Block, Document, ParsedDoc
     from rag_pipeline.evaluation.golden_set import (
         DefinitionCase,

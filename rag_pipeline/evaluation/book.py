@@ -18,14 +18,10 @@ from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.answering import Assistant, apply_grounding_policy
 from rag_pipeline.answering.voice import read_voice
-from rag_pipeline.core.errors import (
-    ConfigurationError,
-    SweepCellError,
-    require_packages,
-)
+from rag_pipeline.core.errors import ConfigurationError, SweepCellError, require_packages
 from rag_pipeline.core.ids import hash_place
-from rag_pipeline.core.models import DocFailure
-from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.models import DocFailure, ParsedDoc
+from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.answers import evaluate_answers
 from rag_pipeline.evaluation.gates import GateResult, check_answers, check_gates
 from rag_pipeline.evaluation.golden_set import (
@@ -44,31 +40,21 @@ from rag_pipeline.evaluation.metrics import (
     SUCCESS,
     name_budget,
 )
-from rag_pipeline.evaluation.pages import Table
+from rag_pipeline.evaluation.pages import Block, Table
 from rag_pipeline.evaluation.records import Answering, build_fingerprint
-from rag_pipeline.evaluation.rendering import (
-    ReportFiles,
-    accept,
-    load_baseline,
-    write_report,
-)
+from rag_pipeline.evaluation.rendering import ReportFiles, accept, load_baseline, write_report
 from rag_pipeline.evaluation.report import evaluate, run_conversations
-from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_docs
 from rag_pipeline.ingestion.run import run_ingestion
-from rag_pipeline.retrieval import open_retriever
+from rag_pipeline.retrieval import RetrievalResult, open_retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.models import ParsedDoc
-    from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.golden_set import Half
-    from rag_pipeline.evaluation.pages import Block
     from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport, Summary
-    from rag_pipeline.ingestion.context import IngestionContext
-    from rag_pipeline.retrieval import RetrievalResult
 
 
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")

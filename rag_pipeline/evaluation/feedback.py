@@ -15,14 +15,7 @@ from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.errors import QueryError, RagPipelineError
 from rag_pipeline.evaluation.measures import Interval, compute, count, share, tabulate
-from rag_pipeline.evaluation.pages import (
-    Items,
-    Mark,
-    Section,
-    Table,
-    shorten,
-    to_page,
-)
+from rag_pipeline.evaluation.pages import Block, Items, Line, Mark, Section, Table, shorten, to_page
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
@@ -34,7 +27,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import FloatMatrix
     from rag_pipeline.evaluation.golden_set import Half
-    from rag_pipeline.evaluation.pages import Block, Line
     from rag_pipeline.retrieval.models import RetrievalResult
 
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from rag_pipeline.evaluation.measures import find_intervals
+from rag_pipeline.evaluation.measures import Interval, find_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
-    from rag_pipeline.evaluation.measures import Interval
     from rag_pipeline.evaluation.records import (
         ExpectedPlace,
         QuestionResult,

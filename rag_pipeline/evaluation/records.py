@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from rag_pipeline.core.errors import EvaluationFileError
-from rag_pipeline.core.vectors import FORMAT_VERSION
+from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel
 from rag_pipeline.evaluation.measures import Interval, count, share
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.core.vectors import EmbeddingModel
     from rag_pipeline.evaluation.golden_set import Conversation, GoldenSet
 
 

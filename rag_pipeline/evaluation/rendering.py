@@ -12,13 +12,20 @@ from rag_pipeline.adapters.local_files import write_bytes_atomically, write_text
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
 from rag_pipeline.evaluation.measures import show, tabulate
 from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS, hits_section
-from rag_pipeline.evaluation.pages import Items, Mark, Section, Table, to_page
+from rag_pipeline.evaluation.pages import Block, Form, Items, Line, Mark, Section, Table, to_page
 from rag_pipeline.evaluation.records import (
     REPORT_VERSION,
+    AnswerResult,
     AnswersReport,
     Baseline,
     BaselineQuestion,
+    DefinitionAnswer,
     EvaluationReport,
+    ExpectedPlace,
+    QuestionResult,
+    RetrievedChunk,
+    SelectionAnswer,
+    Summary,
     read_record,
 )
 
@@ -27,16 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.evaluation.gates import GateResult
-    from rag_pipeline.evaluation.pages import Block, Form, Line
-    from rag_pipeline.evaluation.records import (
-        AnswerResult,
-        DefinitionAnswer,
-        ExpectedPlace,
-        QuestionResult,
-        RetrievedChunk,
-        SelectionAnswer,
-        Summary,
-    )
 
 
 _COMPARED: Final = ((DOCUMENT, SUCCESS), (SECTION, SUCCESS), (SECTION, NDCG))

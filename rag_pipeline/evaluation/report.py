@@ -37,7 +37,7 @@ from rag_pipeline.evaluation.records import (
     RetrievedChunk,
     hash_parts,
 )
-from rag_pipeline.retrieval import Query
+from rag_pipeline.retrieval import Query, RetrievalResult, Retriever, ScoredChunk
 from rag_pipeline.retrieval.queries import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.evaluation.golden_set import Conversation, GoldenQuery, GoldenSet
     from rag_pipeline.evaluation.records import Fingerprint, Scores, Summary
-    from rag_pipeline.retrieval import RetrievalResult, Retriever, ScoredChunk
 
 
 DEPTH: Final = 20

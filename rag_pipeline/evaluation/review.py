@@ -12,15 +12,13 @@ from pydantic import TypeAdapter
 
 from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, SUCCESS
 from rag_pipeline.evaluation.pages import Table, shorten, to_markdown
-from rag_pipeline.evaluation.records import read_record
-from rag_pipeline.evaluation.validation import SITE_ADDRESS
+from rag_pipeline.evaluation.records import EvaluationReport, read_record
+from rag_pipeline.evaluation.validation import SITE_ADDRESS, ValidationSuiteReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.evaluation.records import EvaluationReport
-    from rag_pipeline.evaluation.validation import ValidationSuiteReport
     from rag_pipeline.ingestion.report import IngestionReport
 
 REVIEW_VERSION: Final = 1

@@ -25,7 +25,7 @@ import numpy as np
 
 from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.core.errors import PayloadError, QueryError, describe_kind
-from rag_pipeline.core.payload import read_metadata, read_text
+from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.rules import (
     AUDIT_CHECKS,
     COLLECTION_RULES,
@@ -35,20 +35,17 @@ from rag_pipeline.core.rules import (
     find_faults,
 )
 from rag_pipeline.core.text.terms import extract_terms, extract_words
-from rag_pipeline.evaluation.pages import Items, Mark, Section, Table, shorten, to_markdown
+from rag_pipeline.evaluation.pages import Block, Items, Mark, Section, Table, shorten, to_markdown
 from rag_pipeline.retrieval.hits import RESULT_RULES, check_results
 from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, MAX_TOP_K, Query
-from rag_pipeline.retrieval.service import read_peak_mb, read_stats
+from rag_pipeline.retrieval.service import CollectionStats, read_peak_mb, read_stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.evaluation.pages import Block
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
-    from rag_pipeline.retrieval.service import CollectionStats
 
 RELEVANT_SHARE: Final = 0.8
 """Lowest share of probes that must find the document or term they expect (validation plan)."""

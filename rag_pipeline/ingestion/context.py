@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.sources import find_source
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import ChunkLimits, SiteSettings
     from rag_pipeline.core.protocols import Services
     from rag_pipeline.core.settings import Settings

@@ -20,12 +20,12 @@ from rag_pipeline.core.errors import (
     DocumentIdError,
     DocumentReadError,
 )
-from rag_pipeline.core.ids import parse_doc_id
+from rag_pipeline.core.ids import DocId, parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.core.site.addresses import PagePatterns, make_patterns
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import SiteFileError, find_root, is_inside, read_site_file
-from rag_pipeline.core.sources import SourceKind, find_place, find_source
+from rag_pipeline.core.sources import Source, SourceKind, find_place, find_source
 from rag_pipeline.ingestion.cards import has_generated_index, is_category, list_indexes
 from rag_pipeline.ingestion.markdown.source import Visibility, find_visibility, normalize_source
 from rag_pipeline.ingestion.site.manifest import read_manifest
@@ -34,9 +34,7 @@ from rag_pipeline.ingestion.splicing import hash_content, read_imports
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.protocols import LedgerEntry
-    from rag_pipeline.core.sources import Source
 
 _STAGE: Final = "discovery"
 

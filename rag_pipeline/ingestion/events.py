@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rag_pipeline.core.errors import EmbeddingServiceError
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Chunk, DiscoveredDoc
     from rag_pipeline.core.protocols import Announce
     from rag_pipeline.core.rules import Finding
     from rag_pipeline.ingestion.planning import Scan

@@ -22,7 +22,7 @@ from rag_pipeline.core.sources import SourceKind, find_edition, find_place
 from rag_pipeline.core.text.sentences import find_page_line
 from rag_pipeline.ingestion.cards import UNREAD_FIELD, is_category, write_category
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation, write_spec
-from rag_pipeline.ingestion.markdown.page import read_content
+from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, Use
 from rag_pipeline.ingestion.markdown.source import (
     is_mdx,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
-    from rag_pipeline.ingestion.markdown.page import PageContent
     from rag_pipeline.ingestion.markdown.source import FrontMatter
     from rag_pipeline.ingestion.splicing import ImportedFiles
 

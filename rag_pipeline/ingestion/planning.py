@@ -17,21 +17,18 @@ from rag_pipeline.core.errors import (
     SpaceMismatchError,
     StoreLockedError,
 )
-from rag_pipeline.core.ids import hash_text, parse_doc_id
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.ids import DocId, hash_text, parse_doc_id
+from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
 from rag_pipeline.core.rules import find_shared_addresses
 from rag_pipeline.core.site.addresses import RecordedSite, relate_sources
-from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.site.detection import find_config_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import DiscoveredDoc
     from rag_pipeline.core.protocols import Ledger, LedgerEntry, LedgerFailure
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
-    from rag_pipeline.ingestion.discovery import Discovery
 
 
 @dataclass(frozen=True, slots=True)

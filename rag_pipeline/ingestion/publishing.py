@@ -39,7 +39,7 @@ from rag_pipeline.ingestion.markdown.constructs.text import (
     PARAGRAPH,
     THEMATIC_BREAK,
 )
-from rag_pipeline.ingestion.markdown.edits import PageEdits
+from rag_pipeline.ingestion.markdown.edits import PageEdits, ResolveLink
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import (
     is_mdx,
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import Block, Heading, JsonValue
-    from rag_pipeline.ingestion.markdown.edits import ResolveLink
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")

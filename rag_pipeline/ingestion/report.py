@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.ids import to_json
+from rag_pipeline.core.ids import DocId, to_json
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.sources import DEFAULT_EDITION, Source, find_source
@@ -14,19 +14,17 @@ from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunPlanned, StageDone
 from rag_pipeline.ingestion.parsing import parse_docs
-from rag_pipeline.ingestion.planning import find_ledger
+from rag_pipeline.ingestion.planning import Scan, find_ledger
 from rag_pipeline.ingestion.site.detection import name_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.site.addresses import RecordedSite
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.events import IngestionEvent
-    from rag_pipeline.ingestion.planning import Scan
 
 
 @dataclass(slots=True)

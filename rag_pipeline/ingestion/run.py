@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,9 +23,9 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
     describe_kind,
 )
-from rag_pipeline.core.models import DocFailure, Stage
-from rag_pipeline.core.protocols import LedgerFailure
-from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
+from rag_pipeline.core.protocols import LedgerFailure, PointStore, Services
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone, follow_run
 from rag_pipeline.ingestion.planning import (
     Scan,
@@ -58,12 +58,8 @@ from rag_pipeline.ingestion.writing import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.protocols import PointStore, Services
-    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.core.models import SITE_FILES, Block
+from rag_pipeline.core.models import SITE_FILES, Block, Container, Figure, Heading
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, is_inside, read_site_file
 from rag_pipeline.core.text.sentences import LineOrigin, PageNotes
@@ -30,7 +30,7 @@ from rag_pipeline.ingestion.markdown.openapi import (
     write_component,
 )
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
-from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, find_imports
+from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, Use, find_imports
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source, read_front_matter
 from rag_pipeline.ingestion.markdown.tags import read_strings
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Container, Figure, Heading
-    from rag_pipeline.ingestion.markdown.scope import Use
     from rag_pipeline.ingestion.markdown.source import FrontMatter
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError, StoreError
-from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.models import Stage
+from rag_pipeline.core.ids import DocId, hash_text
+from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc, Stage
 from rag_pipeline.core.protocols import LedgerEntry, PointFilter
 from rag_pipeline.core.rules import check_point
 from rag_pipeline.core.sources import find_place
@@ -26,7 +26,7 @@ from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.markdown.source import (
     find_invalid_line,
@@ -38,10 +38,7 @@ from rag_pipeline.ingestion.splicing import hash_content, read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc
     from rag_pipeline.core.protocols import (
         Embedder,
         EmbeddingCache,
@@ -51,7 +48,6 @@ if TYPE_CHECKING:
         WindowEmbedder,
     )
     from rag_pipeline.core.vectors import EmbeddingModel, FloatMatrix, FloatVector, Window
-    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.planning import Scan
 
 _LOG: Final = logging.getLogger(__name__)

@@ -16,24 +16,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import RagPipelineError, StoreError
-from rag_pipeline.core.ids import to_point_id
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.ids import DocId, PointId, to_point_id
+from rag_pipeline.core.models import Chunk, DocFailure, Document, Payload, Stage
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.protocols import PointFilter, PointStore, StoredPoint
 from rag_pipeline.core.rules import Finding, check_documents
-from rag_pipeline.core.vectors import Point
+from rag_pipeline.core.vectors import ChunkVectors, Point
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import DocDeleted, StageDone
-from rag_pipeline.ingestion.stages import PART_CHUNKS, read_vectors
+from rag_pipeline.ingestion.stages import PART_CHUNKS, DocInProgress, IngestionRun, read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.ids import DocId, PointId
-    from rag_pipeline.core.models import Chunk, Document, Payload
-    from rag_pipeline.core.protocols import PointStore, StoredPoint
-    from rag_pipeline.core.vectors import ChunkVectors
-    from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.protocols import Channel, PointFilter
-from rag_pipeline.retrieval.ranking import Candidate, Distribution
-from rag_pipeline.retrieval.search import group_tokens
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
+from rag_pipeline.retrieval.ranking import Candidate, Distribution, FusionWeights, Place
+from rag_pipeline.retrieval.search import Search, group_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.protocols import ChannelQuery
     from rag_pipeline.retrieval.open_index import OpenIndex
-    from rag_pipeline.retrieval.ranking import FusionWeights, Place
-    from rag_pipeline.retrieval.search import Search
 
 DEPTH: Final = 100
 """Number of points requested from each of the dense and BM25 channels (ADR 28)."""

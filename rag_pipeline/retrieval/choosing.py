@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.text.terms import extract_terms
-from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
+from rag_pipeline.retrieval.candidates import DEPTH, Found, gather_candidates
 from rag_pipeline.retrieval.ranking import favor_explaining, fit_weights, fuse
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.protocols import VectorIndex
     from rag_pipeline.core.vectors import FloatVector
-    from rag_pipeline.retrieval.candidates import Found
     from rag_pipeline.retrieval.models import Evidence
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.ranking import Candidate, FusionWeights, Place, Ranked

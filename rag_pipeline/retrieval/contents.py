@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rag_pipeline.core.errors import QueryError, SectionMissingError
-from rag_pipeline.core.models import ContentType
-from rag_pipeline.core.payload import read_metadata, read_text
+from rag_pipeline.core.models import ContentType, SiteSettings
+from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline.retrieval.models import name_edition
-from rag_pipeline.retrieval.open_index import OpenIndex
+from rag_pipeline.retrieval.open_index import ContentsPage, OpenIndex, Piece
 from rag_pipeline.retrieval.queries import ANY_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.sources import Edition
-    from rag_pipeline.retrieval.open_index import ContentsPage, Piece
     from rag_pipeline.retrieval.retriever import Retriever
 
 

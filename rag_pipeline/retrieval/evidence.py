@@ -13,19 +13,14 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.text.abbreviations import find_unspelled
 from rag_pipeline.core.text.form_words import FORM_SHARE
-from rag_pipeline.core.text.terms import (
-    extract_terms,
-    extract_words,
-    find_distinct_terms,
-)
-from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
+from rag_pipeline.core.text.terms import extract_terms, extract_words, find_distinct_terms
+from rag_pipeline.retrieval.models import Evidence, ScoredChunk, TermWeight, WordNearness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.protocols import PointFilter
     from rag_pipeline.retrieval.choosing import Chosen
-    from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.search import Search
 

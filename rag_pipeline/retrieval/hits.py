@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ResultInvalidError
-from rag_pipeline.core.ids import is_chunk_id
-from rag_pipeline.core.payload import read_metadata, read_text
-from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.ids import PointId, is_chunk_id
+from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
+from rag_pipeline.core.protocols import PointFilter, Reranker, VectorIndex
 from rag_pipeline.core.rules import Fault, Rule, find_repeated, register_rule
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.evidence import find_chunk_terms
@@ -22,18 +22,14 @@ from rag_pipeline.retrieval.models import (
     name_edition,
     name_section,
 )
-from rag_pipeline.retrieval.open_index import section_of
+from rag_pipeline.retrieval.open_index import Piece, section_of
 from rag_pipeline.retrieval.ranking import scale_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import TextBlock
-    from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols import Reranker, VectorIndex
     from rag_pipeline.retrieval.choosing import Chosen
-    from rag_pipeline.retrieval.open_index import Piece
     from rag_pipeline.retrieval.search import Search
 
 RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols import Channel
-from rag_pipeline.core.text.abbreviations import add_other_forms
+from rag_pipeline.core.text.abbreviations import Abbreviation, add_other_forms
 from rag_pipeline.core.text.terms import is_latin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.text.abbreviations import Abbreviation
 
 STATISTICS_DEPTH: Final = 100
 """Number of a channel's best scores from which its mean and standard deviation are computed."""

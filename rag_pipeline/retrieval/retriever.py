@@ -22,13 +22,13 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
-from rag_pipeline.core.sources import DEFAULT_EDITION
-from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
+from rag_pipeline.core.sources import DEFAULT_EDITION, Edition, Source
+from rag_pipeline.retrieval.candidates import DEPTH, FirstHits, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
 from rag_pipeline.retrieval.limits import Protection
-from rag_pipeline.retrieval.models import RetrievalResult
+from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
 from rag_pipeline.retrieval.queries import (
     Mode,
@@ -39,7 +39,7 @@ from rag_pipeline.retrieval.queries import (
     name_questions,
 )
 from rag_pipeline.retrieval.ranking import FusionWeights
-from rag_pipeline.retrieval.search import prepare_searches
+from rag_pipeline.retrieval.search import Search, prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline.retrieval.spelling import choose_result, correct_queries
 
@@ -48,12 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rag_pipeline.core.protocols import Embedder, PointStore, Reranker, SparseEncoder
-    from rag_pipeline.core.sources import Edition, Source
     from rag_pipeline.core.text.abbreviations import Abbreviation
-    from rag_pipeline.retrieval.candidates import FirstHits
     from rag_pipeline.retrieval.logs import Operation
-    from rag_pipeline.retrieval.models import ScoredChunk
-    from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
 
 

@@ -11,19 +11,17 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
-from rag_pipeline.core.text.abbreviations import find_unshortened, find_unspelled
+from rag_pipeline.core.text.abbreviations import Abbreviation, find_unshortened, find_unspelled
 from rag_pipeline.core.text.form_words import FORM_SHARE, find_form_terms, find_form_words
 from rag_pipeline.core.text.terms import extract_terms, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors, SparseVector
-from rag_pipeline.retrieval.queries import Scope, build_point_filter
+from rag_pipeline.retrieval.queries import Query, Scope, build_point_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.protocols import Embedder, SparseEncoder, WindowEmbedder
-    from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector
-    from rag_pipeline.retrieval.queries import Query
 
 MAX_PARTS: Final = 3  # sub-questions of a compound question
 

@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import hash_text, parse_doc_id
-from rag_pipeline.core.models import ContentType
+from rag_pipeline.core.models import ContentType, SiteSettings
 from rag_pipeline.core.payload import ChunkMetadata
 from rag_pipeline.core.site.addresses import build_doc_permalink, find_source_at
 from rag_pipeline.core.site.docusaurus import HeadingIds, link_to_anchor
-from rag_pipeline.core.sources import find_edition, find_place, find_source
+from rag_pipeline.core.sources import Source, find_edition, find_place, find_source
 from rag_pipeline.core.text.terms import count_words, extract_words
 from rag_pipeline.retrieval.models import Citation, RetrievalResult, ScoredChunk, name_edition
-from rag_pipeline.retrieval.queries import Mode, link_source
+from rag_pipeline.retrieval.queries import Mode, Query, link_source
 from rag_pipeline.retrieval.relatedness import SelectionVerdict, judge_selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols import Embedder
-    from rag_pipeline.core.sources import Source
-    from rag_pipeline.retrieval.queries import Query
 
 SHORT_SELECTION_WORDS: Final = 10
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationFailedError
 from rag_pipeline.core.models import Closing
-from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.retrieval.hits import check_results
 from rag_pipeline.retrieval.limits import MAX_BATCH, Protection, ServiceLimits
 from rag_pipeline.retrieval.logs import configure_logging
@@ -22,10 +22,7 @@ from rag_pipeline.retrieval.opening import open_retriever
 from rag_pipeline.retrieval.queries import DEFAULT_TOP_K, Query, QueryFilters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rag_pipeline.core.protocols import PointStore
-    from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
 

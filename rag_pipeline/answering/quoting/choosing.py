@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.confidence import read_asked_fact
-from rag_pipeline.answering.quoting.passages import find_parts, skip_marks
+from rag_pipeline.answering.quoting.passages import Part, find_parts, skip_marks
 from rag_pipeline.answering.reading.book_questions import names_book
 from rag_pipeline.answering.reading.questions import (
     TROUBLE,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rag_pipeline.answering.models import Source
-    from rag_pipeline.answering.quoting.passages import Part
 
 
 _HEADED: Final = 1.0  # below a heading that is the term, and begins with it too

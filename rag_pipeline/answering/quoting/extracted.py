@@ -26,7 +26,7 @@ from rag_pipeline.answering.quoting.passages import (
 )
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
-from rag_pipeline.answering.tables import split_units
+from rag_pipeline.answering.tables import Unit, split_units
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.text.terms import count_words, extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import GroundedResponse, Notice
     from rag_pipeline.answering.quoting.choosing import PassageChoice
-    from rag_pipeline.answering.tables import Unit
 
 _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
 _ENTRY_SENTENCES: Final = 3  # size up to which a text is an entry, as in a glossary

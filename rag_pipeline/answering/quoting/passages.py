@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.tables import find_blocks
-from rag_pipeline.core.models import ContentType, Figure, TextBlockKind
+from rag_pipeline.core.models import ContentType, Figure, TextBlock, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms
 from rag_pipeline.retrieval.models import Citation
@@ -22,7 +22,6 @@ from rag_pipeline.retrieval.models import Citation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.core.models import TextBlock
     from rag_pipeline.retrieval.contents import SectionText
 
 

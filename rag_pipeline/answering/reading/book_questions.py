@@ -17,14 +17,13 @@ from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms
 from rag_pipeline.retrieval.models import Citation
-from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.open_index import ContentsPage, OpenIndex
-    from rag_pipeline.retrieval.queries import Query
 
 _MAX_PLACES: Final = 8  # pages that an answer names
 _LEAD: Final = 5  # paragraphs at the beginning of a page

@@ -9,11 +9,10 @@ from rag_pipeline.answering.models import Answer, AnswerKind, GroundedResponse, 
 from rag_pipeline.answering.reading.book_questions import find_book_question
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.models import RetrievalResult
-from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.voice import Voice
-    from rag_pipeline.retrieval.queries import Query
 
 REPLIES: Final = frozenset({Reason.SMALL_TALK, Reason.ABOUT_BOOK})
 """Reasons of a fixed reply, for which nothing is searched."""

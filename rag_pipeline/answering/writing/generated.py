@@ -10,23 +10,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import AnswerSentence
+from rag_pipeline.answering.models import AnswerSentence, GroundedResponse, Notice
 from rag_pipeline.answering.writing.citing import (
     is_definition,
     place_citations,
     read_citations,
     remove_citations,
 )
-from rag_pipeline.answering.writing.cleaning import TagFilter, UnitReader, close_fence
+from rag_pipeline.answering.writing.cleaning import TagFilter, UnitReader, WrittenUnit, close_fence
 from rag_pipeline.answering.writing.declining import has_sentinel, may_decline, remove_sentinel
 from rag_pipeline.answering.writing.support import Attributor
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 from rag_pipeline.core.text.terms import extract_words, find_distinct_terms
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.models import GroundedResponse, Notice
     from rag_pipeline.answering.voice import Voice
-    from rag_pipeline.answering.writing.cleaning import WrittenUnit
 
 _MARK: Final = re.compile(
     r"(?:<{2,}|={3,}|\[{3,}|-{3,}|#{3,})[ \t]*/?(?:END[ _]+)?(?:OF[ _]+)?"

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
 
-from rag_pipeline.core.models import MarkdownFormat, SiteSettings
+from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings
 from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rag_pipeline.core.models import ChunkLimits
 
 SITE_FIELDS: Final = tuple(
     field.name

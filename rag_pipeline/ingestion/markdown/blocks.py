@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
-from rag_pipeline.core.models import Container, TextBlock, TextBlockKind
+from rag_pipeline.core.models import Block, Container, ParsedDoc, TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.code import (
     CODE,
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from markdown_it.token import Token
-
-    from rag_pipeline.core.models import Block, ParsedDoc
 
 
 _MAX_NESTING: Final = 40  # levels; deeper content becomes plain paragraphs

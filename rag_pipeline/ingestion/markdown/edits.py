@@ -9,21 +9,18 @@ from __future__ import annotations
 import bisect
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 
 from rag_pipeline.core.site.addresses import encode_target
-from rag_pipeline.ingestion.markdown.tags import Piece, find_link_tag, find_literal
+from rag_pipeline.ingestion.markdown.tags import Piece, Scanner, find_link_tag, find_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from rag_pipeline.core.text.sentences import Hold, Run
     from rag_pipeline.ingestion.markdown.scope import Scope
-    from rag_pipeline.ingestion.markdown.tags import Scanner
 
 
 _Edit: TypeAlias = "tuple[int, int, str]"

@@ -22,14 +22,12 @@ from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_hea
 from rag_pipeline.ingestion.markdown.constructs.html import ESM, HTML, JSX
 from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, PARAGRAPH, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
-from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, read_statements
+from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, Use, read_statements
 from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.markdown.tags import Scanner, read_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from rag_pipeline.ingestion.markdown.scope import Use
 
 
 _RAW: Final = ("script", "style")

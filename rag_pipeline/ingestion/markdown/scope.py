@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.models import Figure
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
-from rag_pipeline.ingestion.markdown.openapi import (
-    API_COMPONENTS,
-    read_props,
-    write_component,
-)
+from rag_pipeline.ingestion.markdown.openapi import API_COMPONENTS, read_props, write_component
 from rag_pipeline.ingestion.markdown.tags import (
     Piece,
     PropTexts,

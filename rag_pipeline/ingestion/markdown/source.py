@@ -19,15 +19,13 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from rag_pipeline.core.errors import DocumentReadError, FrontMatterError
-from rag_pipeline.core.models import MarkdownFormat
+from rag_pipeline.core.models import DiscoveredDoc, MarkdownFormat, SiteSettings
 from rag_pipeline.core.site.files import find_page_root, read_site_file
 from rag_pipeline.core.sources import find_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
 
 
 Scalar: TypeAlias = str | int | float | bool | None

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
+from typing import Final, NamedTuple, TypeAlias
 
 _TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=\s|/?>)|/?(?=>))")
 _TAG_JUMP: Final = re.compile(r"""["'{<>]""")

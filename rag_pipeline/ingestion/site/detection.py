@@ -18,7 +18,7 @@ from rag_pipeline.core.settings.file import SETTINGS_FILE, SettingsFile, is_own_
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
 from rag_pipeline.core.site.addresses import describe_source, place_entries, read_sources
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
-from rag_pipeline.core.sources import SourceKind, find_place, find_source
+from rag_pipeline.core.sources import Source, SourceKind, find_place, find_source
 from rag_pipeline.ingestion.site.docusaurus_config import (
     DetectedValue,
     find_config,
@@ -29,19 +29,16 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
     read_literals,
 )
 from rag_pipeline.ingestion.site.listing import is_doubt, list_sources
-from rag_pipeline.ingestion.site.literals import ConfigValue, Origin
-from rag_pipeline.ingestion.site.plugins import DEFAULT_ID, list_plugins
+from rag_pipeline.ingestion.site.literals import ConfigValue, ObjectLiteral, Origin
+from rag_pipeline.ingestion.site.plugins import DEFAULT_ID, ContentPlugin, list_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols import Ledger
-    from rag_pipeline.core.sources import Source
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
-    from rag_pipeline.ingestion.site.literals import ObjectLiteral
-    from rag_pipeline.ingestion.site.plugins import ContentPlugin
 
 
 _RUN: Final = "run the configuration with --run-config"

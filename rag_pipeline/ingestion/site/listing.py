@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.site.addresses import read_sources
+from rag_pipeline.core.site.addresses import PagePatterns, read_sources
 from rag_pipeline.core.sources import Source, SourceKind
-from rag_pipeline.ingestion.site.literals import get_property, take_value
+from rag_pipeline.ingestion.site.literals import ObjectLiteral, get_property, take_value
 from rag_pipeline.ingestion.site.plugins import (
     CURRENT,
     DEFAULT_ID,
@@ -31,8 +31,6 @@ from rag_pipeline.ingestion.site.plugins import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rag_pipeline.core.site.addresses import PagePatterns
-    from rag_pipeline.ingestion.site.literals import ObjectLiteral
     from rag_pipeline.ingestion.site.plugins import ContentPlugin
 
 

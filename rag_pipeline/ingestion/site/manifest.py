@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.models import Heading
+from rag_pipeline.core.models import Document, Heading
 from rag_pipeline.core.site.files import MAX_BUILD_BYTES, find_root, read_site_file
 from rag_pipeline.ingestion.site.docusaurus_config import find_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import Document
     from rag_pipeline.core.sources import Source
 
 MANIFEST_FILE: Final = "rag-manifest.json"

@@ -26,7 +26,7 @@ from rag_pipeline.ingestion.markdown.constructs.text import (
     find_closing_mark,
     is_closed_by,
 )
-from rag_pipeline.ingestion.markdown.tags import SCANNER, read_attributes
+from rag_pipeline.ingestion.markdown.tags import SCANNER, Scanner, read_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
-    from rag_pipeline.ingestion.markdown.tags import Scanner
 
 
 _COMMENTS: Final = {
