@@ -270,7 +270,12 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         return
     doc_id = parse_doc_id(doc_path)
     if walk.source and find_source(walk.sources, doc_id) is not walk.source:
-        raise _describe_collision(walk, doc_id)
+        other = find_source(walk.sources, doc_id)
+        problem = (
+            f"the document {doc_id} of the source {walk.source} has an id of the source {other}"
+        )
+        remedy = f"Give {other} another `prefix`, such as `@site/{other.prefix if other else ''}`"
+        raise ConfigurationError("SOURCES", problem, remedy)
     place = find_place(walk.source, doc_path)
     built = walk.built.get(place, b"")
     known = walk.known.get(doc_id)
@@ -304,10 +309,3 @@ def _find_translation(
         with suppress(FileNotFoundError, NotADirectoryError):
             return translated, translated.stat()
     return Path(entry.path), entry.stat()
-
-
-def _describe_collision(walk: _Walk, doc_id: DocId) -> ConfigurationError:
-    other = find_source(walk.sources, doc_id)
-    problem = f"the document {doc_id} of the source {walk.source} has an id of the source {other}"
-    remedy = f"Give {other} another `prefix`, such as `@site/{other.prefix if other else ''}`"
-    return ConfigurationError("SOURCES", problem, remedy)

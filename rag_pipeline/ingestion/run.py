@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -342,12 +342,13 @@ def run_ingestion(
     """
     start, services = time.perf_counter(), context.services
     try:
-        with _exclude_others(services, request), services.announce() as announce:
+        # A run with a plan shares the book with other such runs, and takes no lock of the book.
+        lock = nullcontext() if request.plan else services.lock()
+        with lock, services.announce() as announce:
             if not request.plan:
                 _clean_up(services)
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
-            _check_sources(context, request, scan)
-            check_deletes(context, scan, choose_docs(request, scan)[1])
+            _check_gone(context, request, scan)
             target = _choose_target(context, request, scan)
             check_plan(context, request, target)
             docs, deletes, failures = _choose_free(context, request, run_id, target)
@@ -382,11 +383,6 @@ def run_ingestion(
     yield RunEnded(time.perf_counter() - start, describe_shared_addresses(places))
 
 
-def _exclude_others(services: Services, request: IngestionRequest) -> AbstractContextManager[None]:
-    """Return the lock of the whole book; a run with a plan shares the book with other such runs."""
-    return nullcontext() if request.plan else services.lock()
-
-
 def _choose_free(
     context: IngestionContext, request: IngestionRequest, run_id: str, scan: Scan
 ) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
@@ -406,9 +402,15 @@ def _clean_up(services: Services) -> None:
         services.sweep()
 
 
-def _check_sources(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:
+def _check_gone(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:
+    """Check that the documents that a run would delete were not lost by mistake.
+
+    Raises:
+        ConfigurationError: Their folder is not named, or they are too many. Nothing was changed.
+    """
     gone = () if request.rebuild else scan.plan.delete
     check_sources(context.settings, gone, find_ledger(context, scan))
+    check_deletes(context, scan, choose_docs(request, scan)[1])
 
 
 def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:

@@ -165,26 +165,14 @@ _PATTERNS: Final = ("include", "exclude")
 _FOLDERS: Final = ("folder", "fallback")
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_text_list(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(map(_is_text, value))
-
-
-_FORMS: Final = (
-    dict.fromkeys(_FIELDS, ("a text", _is_text))
-    | dict.fromkeys(
-        ("is_latest", "is_default_locale", "number_prefixes"), ("true or false", _is_flag)
-    )
-    | dict.fromkeys(_PATTERNS, ("a list of texts", _is_text_list))
-)
-"""The form of each value of an entry: its name in messages, and a check."""
+def _name_form(name: str, value: object) -> str:
+    """Return the form that a value of an entry must have; empty if it has this form."""
+    if isinstance(_FIELDS[name].default, bool):
+        return "" if isinstance(value, bool) else "true or false"
+    if name not in _PATTERNS:
+        return "" if isinstance(value, str) else "a text"
+    is_list = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return "" if is_list else "a list of texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,8 +339,8 @@ def _find_problems(entry: dict[str, object]) -> Iterator[str]:
         if not entry.get(name):
             yield f"lacks `{name}`"
     for name, value in entry.items():
-        wanted, is_right = _FORMS[name]
-        if not is_right(value):
+        wanted = _name_form(name, value)
+        if wanted:
             yield f"has the value {value!r:.40} for `{name}`, which is not {wanted}"
     if entry.get("kind", "docs") not in set(SourceKind):
         yield f"has the kind {entry['kind']!r:.40}. It is {', '.join(SourceKind)}"
@@ -461,7 +449,9 @@ def build_doc_permalink(
     if source.kind is SourceKind.API:  # its only page is at its route
         slug = ""
     elif not slug:
-        slug = _find_post_slug(place) if source.kind is SourceKind.BLOG else _find_page_slug(place)
+        index = _INDEX_PAGE.fullmatch(place)
+        slug = index[1] if index else _PAGE_END.sub("", place)
+        slug = _find_post_slug(place) if source.kind is SourceKind.BLOG else slug
     return join_permalink(located, slug)
 
 
@@ -479,8 +469,3 @@ def _find_post_slug(place: str) -> str:
     if dated is None:
         return _POST_END.sub("", place)
     return f"{dated['date'].replace('-', '/')}/{dated['folder']}{dated['text']}"
-
-
-def _find_page_slug(place: str) -> str:
-    index = _INDEX_PAGE.fullmatch(place)
-    return index[1] if index else _PAGE_END.sub("", place)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import html
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -96,59 +95,38 @@ def find_elements(scanner: Scanner, leaves: Sequence[Leaf], starts: Sequence[int
     """
     if _ANY.search(scanner.text) is None:
         return []
-    pairing = _Pairing(scanner)
+    found: list[Element] = []
+    opened: list[tuple[str, int, int]] = []
+    unclosed: set[str] = set()
+    at = 0  # after the last element whose content is not Markdown
     for leaf in leaves:
-        if leaf.construct in {PARAGRAPH, HTML, JSX, HEADING}:
-            start, end = starts[leaf.start], starts[leaf.end] - 1
-            for name, first, after, closes in _read_tags(scanner, max(pairing.at, start), end):
-                if closes:
-                    pairing.close(name, first, after)
-                elif name in _RAW:
-                    pairing.skip_raw(name, first, after, end)
-                else:
-                    pairing.open(name, first, after)
-    return sorted(pairing.found, key=lambda element: element.start)
+        if leaf.construct not in {PARAGRAPH, HTML, JSX, HEADING}:
+            continue
+        start, end = starts[leaf.start], starts[leaf.end] - 1
+        for name, first, after, closes in _read_tags(scanner, max(at, start), end):
+            if closes:
+                found += _close(opened, name, first, after)
+            elif name in _RAW:
+                mark = f"</{name}>"
+                close = -1 if name in unclosed else scanner.text.find(mark, after)
+                unclosed |= {name} if close < 0 else set()
+                inner, at = (end, end) if close < 0 else (close, close + len(mark))
+                found.append(Element(name, first, after, inner, at))
+            elif len(opened) < _MOST_OPEN:
+                opened.append((name, first, after))
+    return sorted(found, key=lambda element: element.start)
 
 
-class _Pairing:
-    """The tags of a page while each opening tag is matched with its closing tag.
-
-    Attributes:
-        found: The elements that are complete.
-        at: Offset after the last element whose content is not Markdown.
-    """
-
-    def __init__(self, scanner: Scanner) -> None:
-        self.found: list[Element] = []
-        self.at = 0
-        self._text = scanner.text
-        self._opened: list[tuple[str, int, int]] = []
-        self._counts: Counter[str] = Counter()
-        self._unclosed: set[str] = set()
-
-    def open(self, name: str, first: int, after: int) -> None:
-        """Remember an opening tag between two offsets."""
-        if len(self._opened) < _MOST_OPEN:
-            self._opened.append((name, first, after))
-            self._counts[name] += 1
-
-    def close(self, name: str, first: int, after: int) -> None:
-        """Match a closing tag; opening tags after its opening tag stay without a closing tag."""
-        other = "" if self._counts[name] else name
-        while other != name:
-            other, start, inner = self._opened.pop()
-            self._counts[other] -= 1
-            if other == name:
-                self.found.append(Element(name, start, inner, first, after))
-
-    def skip_raw(self, name: str, first: int, after: int, end: int) -> None:
-        """Add a `<script>` or `<style>`, which reaches to `end` if it is never closed."""
-        mark = f"</{name}>"
-        close = -1 if name in self._unclosed else self._text.find(mark, after)
-        if close < 0:
-            self._unclosed.add(name)
-        inner, self.at = (end, end) if close < 0 else (close, close + len(mark))
-        self.found.append(Element(name, first, after, inner, self.at))
+def _close(
+    opened: list[tuple[str, int, int]], name: str, first: int, after: int
+) -> Iterator[Element]:
+    """Yield the element that a closing tag ends; tags after its opening tag stay unclosed."""
+    is_open = any(other == name for other, _, _ in opened)
+    while is_open:
+        other, start, inner = opened.pop()
+        if other == name:
+            yield Element(name, start, inner, first, after)
+            return
 
 
 def _read_tags(scanner: Scanner, at: int, end: int) -> Iterator[tuple[str, int, int, bool]]:

@@ -50,19 +50,6 @@ class Locale:
     base_url: str = ""
     is_default: bool = True
 
-    def find_dir(self, plugin: ContentPlugin, version: str = "") -> Path | None:
-        """Return the folder of the translations of a plugin's files, whether it exists or not.
-
-        `version` is the name of a docs version, and empty for other plugins.
-        """
-        if self.folder is None:
-            return None
-        own = "" if plugin.plugin_id == DEFAULT_ID else f"-{plugin.plugin_id}"
-        folder = self.folder / f"docusaurus-plugin-content-{plugin.kind}{own}"
-        if not version:
-            return folder
-        return folder / (CURRENT if version == CURRENT else f"version-{version}")
-
 
 def list_locales(config: ObjectLiteral, site_dir: Path) -> list[Locale]:
     """Return the locales of a site, the default one first.
@@ -109,12 +96,15 @@ class _Part:
     version: DocsVersion | None = None
 
     def find_translations(self, locale: Locale) -> Path | None:
+        """Return the folder of the translations of the part's files, whether it exists or not."""
+        if locale.folder is None:
+            return None
+        own = "" if self.plugin.plugin_id == DEFAULT_ID else f"-{self.plugin.plugin_id}"
+        folder = locale.folder / f"docusaurus-plugin-content-{self.plugin.kind}{own}"
         if self.plugin.kind is not SourceKind.DOCS:
-            return locale.find_dir(self.plugin)
-        return locale.find_dir(self.plugin, self.version.name if self.version else CURRENT)
-
-    def has_translations(self, locale: Locale) -> bool:
-        return _has_pages(self.find_translations(locale), read_page_options(self.plugin).patterns)
+            return folder
+        version = self.version.name if self.version else CURRENT
+        return folder / (CURRENT if version == CURRENT else f"version-{version}")
 
 
 def list_sources(
@@ -229,7 +219,10 @@ def _choose_locales(
             check_inside(locale.folder, config_file)
     translated = []
     for locale in others:
-        if any(part.has_translations(locale) for part in parts):
+        if any(
+            _has_pages(part.find_translations(locale), read_page_options(part.plugin).patterns)
+            for part in parts
+        ):
             translated.append(locale)
         else:
             notes.append(
