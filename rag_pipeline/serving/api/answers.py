@@ -19,18 +19,18 @@ from rag_pipeline.answering import AsyncAnswerStream, PreparedAnswer
 from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.core.protocols import LoggedAnswer
-from rag_pipeline.serving.api.messages import AnswerRequest
-from rag_pipeline.serving.api.problems import describe_error, document_problems, log_failure
-from rag_pipeline.serving.api.responses import (
+from rag_pipeline.serving.api.bodies import (
     KEEP_ALIVE,
     PROTOCOL,
     AnswerBody,
+    AnswerRequest,
     DoneBody,
     describe_answer,
     describe_events,
     encode_event,
     list_sources,
 )
+from rag_pipeline.serving.api.problems import describe_error, document_problems, log_failure
 from rag_pipeline.serving.api.service import Service, get_service
 from rag_pipeline.serving.replies import (
     EVENT_STREAM,

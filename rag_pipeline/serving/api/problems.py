@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.serving.api.responses import make_schema
+from rag_pipeline.serving.api.bodies import make_schema
 from rag_pipeline.serving.replies import PROBLEM, AsciiJsonResponse, make_problem
 
 if TYPE_CHECKING:

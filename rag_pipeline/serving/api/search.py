@@ -13,22 +13,20 @@ from rag_pipeline.answering.quoting.passages import hide_section_solutions
 from rag_pipeline.core.protocols import Rating
 from rag_pipeline.retrieval import count_filter_values, find_entries, read_contents, read_section
 from rag_pipeline.retrieval.contents import SectionText
-from rag_pipeline.serving.api.messages import (
+from rag_pipeline.serving.api.bodies import (
     ID_PATTERN,
-    FeedbackRequest,
-    GlossaryRequest,
-    SearchRequest,
-)
-from rag_pipeline.serving.api.problems import ProblemError, document_problems
-from rag_pipeline.serving.api.responses import (
     AboutBody,
     ContentsBody,
+    FeedbackRequest,
     FiltersBody,
     GlossaryBody,
+    GlossaryRequest,
     SearchBody,
+    SearchRequest,
     describe_page,
     describe_search,
 )
+from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.service import Service, get_service
 from rag_pipeline.serving.replies import AsciiJsonResponse, answer_disconnected, run_while_connected
 

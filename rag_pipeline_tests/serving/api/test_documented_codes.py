@@ -12,9 +12,8 @@ from fastapi.routing import APIRoute
 from rag_pipeline.answering.voice import NOTICES
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.serving import api
-from rag_pipeline.serving.api import answers, responses, search, service
-from rag_pipeline.serving.api.messages import FeedbackRequest
-from rag_pipeline.serving.api.responses import EVENTS
+from rag_pipeline.serving.api import answers, bodies, search, service
+from rag_pipeline.serving.api.bodies import EVENTS, FeedbackRequest
 from rag_pipeline.serving.chat import make_chat_router
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +26,7 @@ CODE = re.compile(r'"([A-Z]+(?:_[A-Z]+)+)"')
 
 def list_error_codes() -> set[str]:
     """Return the words in capital letters of the modules, except names of settings."""
-    modules = [*SERVING.glob("api/*.py"), *SERVING.glob("protection/*.py")]
+    modules = [*SERVING.glob("*.py"), *SERVING.glob("api/*.py")]
     found = {code for path in modules for code in CODE.findall(path.read_text("utf-8"))}
     return {code for code in found if code.lower() not in Settings.model_fields}
 
@@ -44,7 +43,7 @@ def read_first_column(heading: str) -> set[str]:
     [
         ("Errors", list_error_codes()),
         ("Events of an answer", set(EVENTS)),
-        ("Offers of a refusal", set(get_args(responses.Offer))),
+        ("Offers of a refusal", set(get_args(bodies.Offer))),
         ("Notices", set(NOTICES)),
     ],
 )

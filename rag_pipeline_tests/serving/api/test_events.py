@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.serving.api.responses import KEEP_ALIVE, describe_events, encode_event
+from rag_pipeline.serving.api.bodies import KEEP_ALIVE, describe_events, encode_event
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # with unpaired surrogates

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 
-from rag_pipeline.serving.api.responses import EVENTS
+from rag_pipeline.serving.api.bodies import EVENTS
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from rag_pipeline.serving.api.messages import FeedbackRequest
+from rag_pipeline.serving.api.bodies import FeedbackRequest
 from rag_pipeline.serving.replies import prefers
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 

@@ -24,7 +24,7 @@ from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.open_index import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.access import ProtectedApp, read_access_rules
-from rag_pipeline.serving.mcp.mounting import mount_mcp
+from rag_pipeline.serving.app import mount_mcp
 from rag_pipeline.serving.mcp.server import build_mcp_server, describe_coverage
 from rag_pipeline.serving.mcp.tools import cut_text
 from rag_pipeline_tests.retrieval.indexed_book import (
