@@ -130,7 +130,7 @@ def _read_line(text: str) -> str:
 
     It is empty if the reply has no or several lines, is too long, or looks like an answer.
     """
-    text = _strip_thoughts(text)
+    text = TagFilter("").feed(text, is_last=True).strip()  # without hidden reasoning
     if len(text) > _MAX_READ_CHARS:
         return ""
     visible = "".join(char if char.isprintable() or char == "\n" else " " for char in text)
@@ -148,13 +148,6 @@ def _read_line(text: str) -> str:
         and len(_SENTENCE_END.findall(line)) < _MAX_SENTENCES
     )
     return line if usable else ""
-
-
-def _strip_thoughts(text: str) -> str:
-    """Return a reply without hidden reasoning and marks of chat templates."""
-    tags = TagFilter("")
-    before = tags.feed(text, is_last=True)
-    return before.strip()
 
 
 MAX_TURNS: Final = 20
@@ -179,7 +172,8 @@ def choose_turns(history: Sequence[Turn], query: Query) -> tuple[Turn, ...]:
     """
     if isinstance(history, str | bytes) or not isinstance(history, Sequence):
         raise QueryError(f"history must be a list of turns, not {history!r:.40}")
-    selection = _normalize(query.selected_text or "") if _is_about_selection(query) else None
+    is_selected = query.mode == Mode.SELECTED_TEXT_ONLY
+    selection = _normalize(query.selected_text or "") if is_selected else None
     chosen: list[Turn] = []
     left = MAX_HISTORY_TOKENS
     for number in range(len(history), 0, -1):
@@ -194,10 +188,6 @@ def choose_turns(history: Sequence[Turn], query: Query) -> tuple[Turn, ...]:
         if left >= 0:
             chosen.append(cleaned)
     return tuple(reversed(chosen))
-
-
-def _is_about_selection(query: Query) -> bool:
-    return query.mode == Mode.SELECTED_TEXT_ONLY
 
 
 def _check(turn: object, number: int) -> None:

@@ -84,12 +84,8 @@ def list_related(grounded: GroundedResponse, voice: Voice) -> str:
     """Return the text that lists related sections below a refusal; empty if there are none."""
     if not grounded.related:
         return ""
-    places = "\n".join(_format_place(entry) for entry in grounded.related)
-    return f"\n\n{voice.say('related')}\n{places}"
-
-
-def _format_place(citation: Citation) -> str:
-    return f"- {citation.place} ({citation.url})" if citation.url else f"- {citation.place}"
+    places = [f"{one.place} ({one.url})" if one.url else one.place for one in grounded.related]
+    return f"\n\n{voice.say('related')}" + "".join(f"\n- {place}" for place in places)
 
 
 MAX_CONTEXT_TOKENS: Final = 3_000
@@ -333,7 +329,9 @@ def _collect_notices(
 ) -> tuple[Notice, ...]:
     notices: list[Notice] = []
     if result.notice and not (refused and result.mode == Mode.SELECTED_TEXT_ONLY):
-        notices.append(Notice(_name_notice(result), result.notice))
+        is_normal = result.mode == Mode.NORMAL
+        code = "scope" if is_normal else _SELECTION_NOTICES.get(result.verdict, "selection_short")
+        notices.append(Notice(code, result.notice))
     foreign = find_languages(result.query.question, result.chunks)
     if foreign:
         notices.append(voice.note("other_language", asked=foreign[0], written=foreign[1]))
@@ -346,13 +344,6 @@ def _collect_notices(
     if refused and limited and result.mode == Mode.NORMAL:
         notices.append(voice.note("filtered"))
     return tuple(notices)
-
-
-def _name_notice(result: RetrievalResult) -> str:
-    """Return the code of the notice of a search."""
-    if result.mode == Mode.NORMAL:
-        return "scope"
-    return _SELECTION_NOTICES.get(result.verdict, "selection_short")
 
 
 _SELECTION_NOTICES: Final = {

@@ -177,7 +177,7 @@ class AsyncAnswerStream:
         If the model gives no answer, yield the notice that says why. If it fails after a part of
         the answer was shown, quotes follow that part.
         """
-        failure: Exception | None = None
+        grounding, failure = self.prepared.grounding, None
         try:
             async with aclosing(self._read_model(model)) as pieces:
                 async for piece in pieces:
@@ -205,11 +205,9 @@ class AsyncAnswerStream:
                 self._check_open()
                 yield more
             self._answer = answer
-        elif failure is None and written.declined and not _is_answered(self.prepared):
+        elif failure is None and written.declined and grounding.level is not Level.ANSWERED:
             refusal = make_refusal(
-                decline(self.prepared.grounding, self._voice),
-                self._voice,
-                self.prepared.query.question,
+                decline(grounding, self._voice), self._voice, self.prepared.query.question
             )
             refused = replace(refusal, model=model.name)
             yield refused.text
@@ -405,10 +403,6 @@ def _may_write(prepared: PreparedAnswer) -> bool:
     """Return True if a model is asked: there are passages that may answer the question."""
     grounding = prepared.grounding
     return grounding.level is not Level.NOT_COVERED and grounding.reason not in REPLIES
-
-
-def _is_answered(prepared: PreparedAnswer) -> bool:
-    return prepared.grounding.level is Level.ANSWERED
 
 
 def _note_failure(operation: Operation, error: Exception) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatVector
     from rag_pipeline.retrieval.models import Evidence
     from rag_pipeline.retrieval.open_index import OpenIndex
-    from rag_pipeline.retrieval.ranking import Candidate, FusionWeights, Place, Ranked
+    from rag_pipeline.retrieval.ranking import Candidate, FusionWeights, Ranked
     from rag_pipeline.retrieval.search import Search
 
 UNCROWDED: Final = 2
@@ -194,7 +194,9 @@ def arrange(
     bare: list[Ranked] = []
     with_text: list[Ranked] = []
     for hit in ranked:
-        (bare if _is_bare(hit.candidate.place, terms) else with_text).append(hit)
+        heading = hit.candidate.place.bare_heading
+        is_named = heading is not None and bool(terms) and terms <= set(extract_terms(heading))
+        (with_text if heading is None or is_named else bare).append(hit)
     first, others = _split_by_section(with_text)
     before: Counter[str] = Counter()
     spread: list[tuple[float, Ranked]] = []
@@ -308,12 +310,6 @@ def _rank(
         [replace(hit, score=hit.score * scale) for hit in passages],
         [replace(hit, score=hit.score * scale) for hit in bare],
     )
-
-
-def _is_bare(place: Place, terms: frozenset[str]) -> bool:
-    if place.bare_heading is None:
-        return False
-    return not terms or not terms <= set(extract_terms(place.bare_heading))
 
 
 def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:

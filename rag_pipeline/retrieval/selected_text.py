@@ -75,7 +75,9 @@ def retrieve_selected(
     notice = _NOTICES.get(verdict)
     if notice is None and count_words(text) < SHORT_SELECTION_WORDS:
         notice = SHORT_NOTICE
-    source = _find_source(query, site, sources)
+    source = find_source(sources, query.source_doc_path or "")
+    if query.source_url:
+        source = find_source_at(sources, query.source_url, site)
     citation = _cite(query, site, source)
     metadata = _describe(query, text, citation, source)
     version, locale = name_edition(metadata)
@@ -95,13 +97,6 @@ def _trim(selection: str) -> str:
     text = selection.strip()
     indentation = selection[: selection.index(text)].rpartition("\n")[2]
     return f"{indentation}{text}" if indentation and f"\n{indentation}" in text else text
-
-
-def _find_source(query: Query, site: SiteSettings, sources: Sequence[Source]) -> Source | None:
-    """Return the source of the page with the selection, by its address or else by its document."""
-    if query.source_url:
-        return find_source_at(sources, query.source_url, site)
-    return find_source(sources, query.source_doc_path or "")
 
 
 def _cite(query: Query, site: SiteSettings, source: Source | None) -> Citation:

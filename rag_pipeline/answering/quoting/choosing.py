@@ -112,7 +112,6 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
 
 
 _LEAST_ITEMS: Final = 3
-_PLURAL: Final = re.compile(r"(?:ies|s)$")
 
 
 def lists_things(part: Part, things: str, worth: Mapping[str, float]) -> bool:
@@ -131,7 +130,7 @@ def lists_things(part: Part, things: str, worth: Mapping[str, float]) -> bool:
     around = part.terms | find_distinct_terms(" ".join(part.source.headings))
     if part.lists_pages or not find_distinct_terms(" ".join(before)) <= around:
         return False
-    forms = {name, _PLURAL.sub(_name_one, name)}
+    forms = {name, re.sub(r"s$", "", re.sub(r"ies$", "y", name))}
     rows = _ROW.findall(part.text) if TextBlockKind.TABLE in part.kinds else []
     if rows and not forms.isdisjoint(_WORD.findall(_CELL_END.split(rows[0])[0].lower())):
         return True
@@ -141,10 +140,6 @@ def lists_things(part: Part, things: str, worth: Mapping[str, float]) -> bool:
     is_headed = find_distinct_terms(heading) <= worth.keys()
     before_list = part.text[: part.introduction] + (heading if is_headed else "")
     return name in _WORD.findall(before_list.lower())
-
-
-def _name_one(plural: re.Match[str]) -> str:
-    return "y" if plural.group() == "ies" else ""
 
 
 _TROUBLES: Final = re.compile(

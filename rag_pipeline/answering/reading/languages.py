@@ -93,7 +93,6 @@ _IN_NAMES: Final = frozenset(
 )
 _SIMILAR: Final = str.maketrans("\u0142\u0111\u0131", "ldi")
 _LATIN_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
-_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 _BY_LANGUAGE: Final = {
     "English": STOP_WORDS,
@@ -274,9 +273,5 @@ def _simplify(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
-    kept = _NOT_ASCII.sub(_drop_accent, plain)
+    kept = "".join(char for char in plain if not unicodedata.combining(char))
     return kept.translate(_SIMILAR)
-
-
-def _drop_accent(found: re.Match[str]) -> str:
-    return "" if unicodedata.combining(found.group()) else found.group()

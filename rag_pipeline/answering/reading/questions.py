@@ -269,6 +269,8 @@ def read_question(question: str) -> ReadQuestion:
         return ReadQuestion(QuestionKind.OTHER, "")
     opening = _OPENING.match(text)
     asked = text[opening.end() :] if opening else text
+    request = _REQUEST.match(asked) or _PLEASE.match(asked)
+    requested = asked[request.end() :] if request else asked
     kind = QuestionKind.OTHER
     if _COMPARES.search(asked):
         kind = QuestionKind.COMPARISON
@@ -278,29 +280,18 @@ def read_question(question: str) -> ReadQuestion:
         kind = QuestionKind.CODE
     elif _WANTS_STEPS.search(asked):
         kind = QuestionKind.HOW_TO
-    elif found := _find_things(asked) or _find_subject(asked):
+    elif listed := next(filter(None, (one.match(requested) for one in _WANTS_LIST)), None):
+        return ReadQuestion(QuestionKind.LIST, listed["subject"])
+    elif found := _find_subject(requested):
         return found
     elif _ORDERS.match(asked):
         kind = QuestionKind.HOW_TO
     return ReadQuestion(kind, "")
 
 
-def _find_things(asked: str) -> ReadQuestion | None:
-    """Return a question for a list with the things that it asks for, or None."""
-    asked = _strip_request(asked)
-    listed = next(filter(None, (pattern.match(asked) for pattern in _WANTS_LIST)), None)
-    return ReadQuestion(QuestionKind.LIST, listed["subject"]) if listed else None
-
-
-def _strip_request(asked: str) -> str:
-    """Return a question without a polite phrase before it."""
-    request = _REQUEST.match(asked) or _PLEASE.match(asked)
-    return asked[request.end() :] if request else asked
-
-
 def _find_subject(asked: str) -> ReadQuestion | None:
     """Return a question for a meaning with its term, without articles and quotes, or None."""
-    asked = _strip_request(asked).strip(" ?!.,;:")
+    asked = asked.strip(" ?!.,;:")
     for pattern in _MEANING:
         match = pattern.fullmatch(asked)
         if match is None:

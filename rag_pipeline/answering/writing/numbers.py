@@ -65,41 +65,13 @@ _NAMED: Final = {
 }
 """Power of ten that the beginning of a word after a number stands for."""
 
-_CARDINALS: Final = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
-_ORDINALS: Final = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-]
+_CARDINALS: Final = (  # noqa: SIM905  # shorter than a list
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+_ORDINALS: Final = (  # noqa: SIM905  # shorter than a list
+    "first second third fourth fifth sixth seventh eighth ninth tenth"
+).split()
 _WRITTEN: Final = {
     **{word: Decimal(number) for number, word in enumerate(_CARDINALS)},
     **{word: Decimal(number) for number, word in enumerate(_ORDINALS, start=1)},

@@ -97,7 +97,10 @@ class Attributor:
     @cached_property
     def _has_names(self) -> bool:
         """True if a capital letter inside a sentence marks a name."""
-        return not _has_many_capitals(" ".join(one.text for one in self.known.values()))
+        text = " ".join(one.text for one in self.known.values())
+        words: list[str] = _AFTER_LOWER.findall(text)
+        capitals = sum(word[:1].isupper() for word in words)
+        return capitals <= _MANY_CAPITALS * max(1, len(words))
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -134,7 +137,8 @@ class Attributor:
         """
         text = unify_characters(text)
         self._written.add(text)
-        words = _list_content_words(text)
+        plain = extract_words(_LABEL.sub(" ", text))
+        words = [word for word in plain if extract_terms(word) and word.isalpha()]
         comparable = self._is_comparable()
         named = [number for number in dict.fromkeys(cited) if number in self.known]
         scores = {number: self._score([number], text, words, comparable) for number in self.known}
@@ -217,11 +221,6 @@ def _stutters(text: str) -> bool:
         for length in range(2, _LONGEST_STUTTER + 1)
         for start in range(len(words) - 2 * length + 1)
     )
-
-
-def _list_content_words(text: str) -> list[str]:
-    plain = _LABEL.sub(" ", text)
-    return [word for word in extract_words(plain) if extract_terms(word) and word.isalpha()]
 
 
 def _find_missing(
@@ -346,9 +345,3 @@ class _Written:
 
 def _is_english(stop_count: int, word_count: int) -> bool:
     return stop_count >= _ENGLISH * word_count
-
-
-def _has_many_capitals(text: str) -> bool:
-    words: list[str] = _AFTER_LOWER.findall(text)
-    capitals = [word for word in words if word[:1].isupper()]
-    return len(capitals) > _MANY_CAPITALS * max(1, len(words))
