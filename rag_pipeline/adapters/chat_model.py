@@ -11,6 +11,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -365,7 +366,7 @@ class OpenAIChatModel:
 
 
 class OpenAIChatStream:
-    """The pieces of one answer. See `core.protocols.chat.ChatStream`.
+    """The pieces of one answer. See `core.protocols.ChatStream`.
 
     Args:
         model: Builds the request and its errors.
@@ -418,7 +419,7 @@ class OpenAIChatStream:
         model, reader = self._model, EventReader(self._model.max_tokens * _TOKEN_CHARS)
         async with model.connect({"request": [self._line.aattach]}) as client:
             response, body = await acall_with_retries(
-                lambda: self._open(client, messages, stop),
+                partial(self._open, client, messages, stop),
                 longest_wait_s=LONGEST_WAIT_S,
                 longest_s=model.timeout_s,
                 sleep=model.sleep,

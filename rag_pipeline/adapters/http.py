@@ -31,7 +31,7 @@ from tenacity import (
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, describe_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from types import ModuleType
 
     from pydantic import SecretStr
@@ -452,7 +452,7 @@ def call_with_retries(
 
 
 async def acall_with_retries(
-    action: Callable[[], Awaitable[_Result]],
+    action: Callable[[], Coroutine[Any, Any, _Result]],
     *,
     longest_wait_s: float,
     sleep: Callable[[float], Awaitable[None]],
@@ -460,15 +460,11 @@ async def acall_with_retries(
 ) -> _Result:
     """Await an action by the rules of `call_with_retries`; return its result.
 
-    If the next wait would exceed `longest_s` seconds for all attempts and waits together, the last
-    error is raised at once.
+    The action is a coroutine function, or a `partial` of one. If the next wait would exceed
+    `longest_s` seconds for all attempts and waits together, the last error is raised at once.
     """
     retrying = AsyncRetrying(sleep=sleep, **_plan_retries(longest_wait_s, longest_s))
-
-    async def call() -> _Result:
-        return await action()
-
-    result: _Result = await retrying(call)
+    result: _Result = await retrying(action)
     return result
 
 

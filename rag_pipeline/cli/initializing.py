@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,10 +87,7 @@ def init(
     ]
     if check:
         differences = compare_site_file(found, path)
-        record["differences"] = [
-            {"setting": one.setting, "in_file": one.in_file, "on_site": one.on_site}
-            for one in differences
-        ]
+        record["differences"] = [asdict(one) for one in differences]
         lines += [_show_difference(one) for one in differences]
         lines.append(
             f"{path} no longer matches the site. Write it again with `rag-pipeline init {site}`"

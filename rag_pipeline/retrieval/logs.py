@@ -24,7 +24,7 @@ from rag_pipeline.core.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import structlog
+    from structlog.stdlib import BoundLogger
 
 
 class SharedRotatingHandler(TimedRotatingFileHandler):
@@ -171,24 +171,32 @@ def write_line(operation: Operation, error: Exception | None = None) -> None:
         **{f"{name}_ms": round(value, 3) for name, value in timings_ms.items()},
     }
     if error is None:
-        _structure().info(operation.name, **fields)
+        write_json(_logger).info(operation.name, **fields)
     else:
         code = getattr(error, "code", "INTERNAL_ERROR")
-        _structure().warning(operation.name, error=type(error).__name__, error_code=code, **fields)
+        kind = type(error).__name__
+        write_json(_logger).warning(operation.name, error=kind, error_code=code, **fields)
 
 
 @cache
-def _structure() -> structlog.stdlib.BoundLogger:
+def write_json(logger: logging.Logger, event_field: str = "operation") -> BoundLogger:
+    """Return a logger that writes each record as a JSON object through another logger.
+
+    Args:
+        logger: The other logger. structlog's own would print to standard output, which belongs to
+            the user.
+        event_field: Name of the field with the event of a record.
+    """
     import structlog  # noqa: PLC0415  # needed only by a process that logs
 
-    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
-        _logger,
+    wrapped: BoundLogger = structlog.wrap_logger(
+        logger,
         processors=[
             structlog.stdlib.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.EventRenamer("operation"),
+            structlog.processors.EventRenamer(event_field),
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.stdlib.BoundLogger,
     )
-    return logger
+    return wrapped

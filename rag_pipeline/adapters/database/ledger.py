@@ -334,7 +334,7 @@ class BookState:
     collection_locks: Locks
 
     def hold(self, run_id: str) -> RunLock:
-        """Take the lock of a run, and return it; see `core.protocols.state.RunLocks`."""
+        """Take the lock of a run, and return it; see `core.protocols.RunLocks`."""
         return self.locks.watch(_RUN + run_id)
 
     def find_held(self, run_ids: Collection[str]) -> set[str]:

@@ -204,7 +204,7 @@ class _PostgresConnection:
 
 
 class PostgresLocks:
-    """The locks of a book on a Postgres server; see `locks.Locks`.
+    """The locks of a book on a Postgres server; see `ledger.Locks`.
 
     A held lock belongs to a connection of its own, so the server releases it when the process, its
     machine or its network dies.
@@ -269,7 +269,7 @@ class PostgresLocks:
 
 
 class PostgresRunLock:
-    """The held lock of a run, on a connection of its own; see `core.protocols.state.RunLock`.
+    """The held lock of a run, on a connection of its own; see `core.protocols.RunLock`.
 
     It is a shared lock, because several processes can work on one run and nobody has to wait.
 

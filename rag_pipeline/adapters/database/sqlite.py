@@ -185,7 +185,7 @@ class _SqliteConnection:
 
 
 class FileLocks:
-    """The locks of a book as lock files in a folder; see `opening.Locks`.
+    """The locks of a book as lock files in a folder; see `ledger.Locks`.
 
     The operating system releases the locks of a process that dies.
 
@@ -226,7 +226,7 @@ class FileLocks:
 
 
 class FileRunLock:
-    """A held lock file; see `core.protocols.state.RunLock`."""
+    """A held lock file; see `core.protocols.RunLock`."""
 
     def __init__(self, locks: FileLocks, name: str) -> None:
         self._locks, self._name, self._held = locks, name, ExitStack()

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from functools import cache
 from http import HTTPStatus
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NotRequired
 
-import structlog
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
@@ -18,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.retrieval.logs import write_json
 from rag_pipeline.serving.api.bodies import make_schema
 from rag_pipeline.serving.replies import PROBLEM, AsciiJsonResponse, make_problem
 
@@ -144,9 +143,8 @@ def log_failure(event: str, error: Exception) -> None:
     """
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     where = [f"{PurePath(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
-    _structure().warning(
-        event, code=describe_error(error)[0], error=_name_causes(error), where=where
-    )
+    code, causes = describe_error(error)[0], _name_causes(error)
+    write_json(_logger, "event").warning(event, code=code, error=causes, where=where)
 
 
 def catch_errors(app: ASGIApp) -> ASGIApp:
@@ -188,18 +186,3 @@ def _name_causes(error: BaseException) -> list[str]:
         names.append(type(found).__name__)
         found = found.__cause__ or found.__context__
     return names
-
-
-@cache
-def _structure() -> structlog.stdlib.BoundLogger:
-    # structlog's own default would print to standard output, which belongs to the user.
-    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
-        _logger,
-        processors=[
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-    )
-    return logger
