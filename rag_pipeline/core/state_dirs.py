@@ -70,7 +70,8 @@ def find_state_dir(docs_dir: Path, data_dir: Path) -> Path:
     if not wanted.docs_dir.exists():
         return next(iter(known)) if len(known) == 1 else own
     for path, places in known.items():
-        if _may_have_moved(places, wanted) and _has_same_documents(path, wanted.docs_dir):
+        is_there = places and places.data_dir == wanted.data_dir and places.docs_dir.exists()
+        if not is_there and _has_same_documents(path, wanted.docs_dir):
             return path
     if own.exists():  # another docs folder was there, whose index is used from another place now
         return (
@@ -133,10 +134,6 @@ def _is_same_place(places: _Places | None, wanted: _Places) -> bool:
     return (
         places is None or places.relative == wanted.relative or places.docs_dir == wanted.docs_dir
     )
-
-
-def _may_have_moved(places: _Places | None, wanted: _Places) -> bool:
-    return places is None or places.data_dir != wanted.data_dir or not places.docs_dir.exists()
 
 
 def _has_same_documents(state_dir: Path, docs_dir: Path) -> bool:

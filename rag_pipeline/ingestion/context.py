@@ -82,12 +82,6 @@ class IngestionContext:
             self._fingerprints[key] = fingerprint
         return self._fingerprints[key]
 
-    @property
-    def price_per_token_usd(self) -> float:
-        """The price of one token of the embedding model in US dollars; 0 if no price is set."""
-        model = self.services.embedder.model.model
-        return self.settings.embedding_prices.get(model, 0.0) / 1e6
-
 
 def compute_pipeline_fingerprint(
     space: EmbeddingSpace, limits: ChunkLimits, site: SiteSettings

@@ -126,13 +126,7 @@ def parse_doc(
         problems += [f"{doc.doc_id}: {problem}" for problem in spec.problems]
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
-    splicer = Splicer(
-        doc.doc_id,
-        imported,
-        lambda place, head: is_mdx(place, head, site),
-        component_text=site.component_text,
-        warnings=problems,
-    )
+    splicer = Splicer(doc.doc_id, imported, site, warnings=problems)
     if content.uses:
         page = splicer.splice_page(text, content, _locate(doc))
         own = (

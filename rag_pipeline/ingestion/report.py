@@ -181,7 +181,10 @@ def chunk_folder(
     return {
         "documents": documents,
         "chunks": chunks,
-        "failures": [failure_record(failure) for failure in failures],
+        "failures": [
+            {"doc_path": one.doc_path, "error": one.error, "message": one.message}
+            for one in failures
+        ],
     }
 
 
@@ -208,11 +211,6 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
         for name, value in to_json(chunk).items()
         if name not in _NOT_PRINTED and (value or name not in _MAY_LACK)
     }
-
-
-def failure_record(failure: DocFailure) -> dict[str, JsonValue]:
-    """Return the path, error code and message of a failure as a JSON object."""
-    return {"doc_path": failure.doc_path, "error": failure.error, "message": failure.message}
 
 
 _PLACES: Final = {"folder", "fallback", "prefix"}

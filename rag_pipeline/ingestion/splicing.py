@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.core.models import SITE_FILES, Block, Container, Figure, Heading
+from rag_pipeline.core.models import SITE_FILES, Block, Container, Figure, Heading, SiteSettings
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, is_inside, read_site_file
 from rag_pipeline.core.text.sentences import LineOrigin, PageNotes
@@ -31,7 +31,12 @@ from rag_pipeline.ingestion.markdown.openapi import (
 )
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, Use, find_imports
-from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source, read_front_matter
+from rag_pipeline.ingestion.markdown.source import (
+    count_bytes,
+    is_mdx,
+    normalize_source,
+    read_front_matter,
+)
 from rag_pipeline.ingestion.markdown.tags import read_strings
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
@@ -40,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.ingestion.markdown.source import FrontMatter
 
 
 _STATIC: Final = "static/"
@@ -56,10 +60,14 @@ def place_images(blocks: Iterable[Block], place: str) -> tuple[Block, ...]:
         blocks: The blocks of one file.
         place: Path of the file below the site's folder.
     """
+    return _change_images(blocks, lambda image: _place(image, place))
+
+
+def _change_images(
+    blocks: Iterable[Block], change: Callable[[Figure], Figure]
+) -> tuple[Block, ...]:
     return tuple(
-        replace(block, images=tuple(_place(image, place) for image in block.images))
-        if block.images
-        else block
+        replace(block, images=tuple(map(change, block.images))) if block.images else block
         for block in blocks
     )
 
@@ -83,11 +91,7 @@ def settle_images(
             missing.append(image.address.removeprefix(SITE_FILES))
         return replace(image, address=address)
 
-    settled = tuple(
-        replace(block, images=tuple(map(settle, block.images))) if block.images else block
-        for block in blocks
-    )
-    return settled, [*dict.fromkeys(missing)]
+    return _change_images(blocks, settle), [*dict.fromkeys(missing)]
 
 
 def _place(image: Figure, place: str) -> Figure:
@@ -262,20 +266,18 @@ class Splicer:
     Attributes:
         doc_id: Path of the page below the docs folder, for warnings.
         files: The content of the files that the page imports.
-        is_mdx: Function that returns True if a file with a path and front matter is MDX.
+        site: Settings of the site: the syntax of files, and which attributes are text.
         warnings: Files that could not be shown, and directives that were not read.
         left_out: Number of expressions without a known value.
         components: Names of the components with a text that cannot be read.
-        component_text: The setting of the same name.
     """
 
     doc_id: DocId
     files: ImportedFiles
-    is_mdx: Callable[[str, FrontMatter], bool]
+    site: SiteSettings
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
     components: list[str] = field(default_factory=list)
-    component_text: str = ""
     _characters: int = 0
     _uses: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
@@ -325,7 +327,7 @@ class Splicer:
             part = self._read_part(use, chain)
             if part is not None:
                 shown.setdefault(at, []).append(part)
-        spliced = _Text(self._numbers, chain[-1])
+        spliced = _Text(self._numbers, chain[-1], [LineOrigin(1, chain[-1], 1)])
         for at, block in enumerate(content.blocks):
             spliced.add_block(block, content.headings)
             for part in shown.get(at, ()):
@@ -346,10 +348,8 @@ class Splicer:
         if place is None:
             problem = "is not a file below the folder of the site"
         elif place in chain:
-            problem = "is the same file"
-            if place != chain[-1]:
-                circle = " > ".join((*chain[chain.index(place) :], place))
-                problem = f"contains the file that imports it ({circle})"
+            circle = " > ".join((*chain[chain.index(place) :], place))
+            problem = f"contains the file that imports it ({circle})"
         elif data is None:
             problem = "does not exist or cannot be read"
         else:
@@ -376,7 +376,7 @@ class Splicer:
         if use.is_raw:
             return _build_code(text, use.info, chain[-1])
         if use.component == DATA:
-            text = use.text or read_strings(text, self.component_text) or ""
+            text = use.text or read_strings(text, self.site.component_text) or ""
         elif use.component and not use.text:
             text = write_component(use.component, use.props | read_props({"": text}).get("", {}))
             if text and use.component == "StatusCodes":  # which shows its own label then
@@ -393,9 +393,12 @@ class Splicer:
                 content = replace(content, uses=())
             return self._splice(text, content, chain)
         front_matter = read_front_matter(chain[-1], text)
-        mdx = self.is_mdx(chain[-1], front_matter)
         content = read_content(
-            text, front_matter.end, use.values, mdx=mdx, component_text=self.component_text
+            text,
+            front_matter.end,
+            use.values,
+            mdx=is_mdx(chain[-1], front_matter, self.site),
+            component_text=self.site.component_text,
         )
         return self._splice(text, content, chain)
 
@@ -407,6 +410,7 @@ class _Text:
     Attributes:
         numbers: Numbers for containers, which are unique within the page.
         place: Path of the file below the site's folder.
+        origins: The origins of the lines, beginning with the first line of the file.
         length: Number of characters so far.
         lines: Number of line ends so far.
         taken: Number of characters that were taken from the file.
@@ -415,19 +419,15 @@ class _Text:
 
     numbers: Iterator[int]
     place: str
+    origins: list[LineOrigin]
     pieces: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     headings: list[Heading] = field(default_factory=list)
-    origins: list[LineOrigin] = field(default_factory=list)
     length: int = 0
     lines: int = 0
     taken: int = 0
     taken_lines: int = 0
     _own_numbers: dict[int, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Begin with the first line of the file."""
-        self.origins.append(LineOrigin(1, self.place, 1))
 
     def add_block(self, block: Block, headings: Sequence[Heading]) -> None:
         """Add a block of the file itself."""

@@ -575,6 +575,7 @@ def _embed_segments(
         lambda lacking: _read_stored(run, doc_ids, lacking),
     )
     fresh = set(embedded.embedded_hashes)
+    price_usd = context.settings.embedding_prices.get(embedder.model.model, 0.0)
     figures[doc_ids[0]].update(requests=embedded.usage.requests, retries=embedded.usage.retries)
     vectors = iter(embedded.vectors)
     for work, own in segments:
@@ -595,7 +596,7 @@ def _embed_segments(
             "tokens_reused": sum(chunk.token_count for chunk in own) - tokens_new,
             "windowed_chunks": sum(one in embedded.windowed_hashes for one in hashes),
             "duration_s": embedded.usage.seconds * share,
-            "cost_usd": tokens_new * context.price_per_token_usd,
+            "cost_usd": tokens_new * price_usd / 1e6,
         }
         figures[work.doc.doc_id].update(counts)
 

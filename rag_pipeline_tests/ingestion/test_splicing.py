@@ -40,7 +40,7 @@ def read_text(parsed: ParsedDoc) -> str:
         pytest.param({}, ("docs/page.mdx", "docs/_part.mdx", "does not exist"), id="missing"),
         pytest.param(
             {"docs/_part.mdx": "import Self from './_part.mdx'\n\nOnce.\n\n<Self />"},
-            ("docs/_part.mdx imports docs/_part.mdx", "is the same file"),
+            ("docs/_part.mdx imports docs/_part.mdx", "contains the file that imports it"),
             id="itself",
         ),
         pytest.param(

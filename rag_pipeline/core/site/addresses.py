@@ -18,7 +18,6 @@ from rag_pipeline.core.site.docusaurus import (
     MARKDOWN_SUFFIXES,
     build_permalink,
     find_site_path,
-    is_doc_folder_name,
     is_doc_name,
     join_permalink,
 )
@@ -95,7 +94,7 @@ class PagePatterns:
 
     def reads_folder(self, name: str) -> bool:
         """Return True if a folder with this name can contain pages."""
-        return is_doc_folder_name(name) if self._has_default_exclude else not name.startswith(".")
+        return not name.startswith(("_", ".") if self._has_default_exclude else ".")
 
     def builds(self, place: str) -> bool:
         """Return True if a file becomes a page.

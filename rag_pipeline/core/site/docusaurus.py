@@ -32,11 +32,6 @@ def is_doc_name(name: str) -> bool:
     return name.endswith(MARKDOWN_SUFFIXES) and not name.startswith(("_", "."))
 
 
-def is_doc_folder_name(name: str) -> bool:
-    """Return True if Docusaurus reads a folder of this name: it must not start with `_` or `.`."""
-    return not name.startswith(("_", "."))
-
-
 def strip_number_prefix(name: str) -> str:
     """Remove the leading number that only orders files or folders, as in `01-intro`.
 

@@ -174,7 +174,9 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
             end, following = match.start(), match.end()
             one_break = "\n" not in match.group().strip(" \t\r")[1:]
             open_line = one_break and text[end - 1 : end] not in _CLOSING_MARKS
-            if open_line and (_goes_on(text, following) or lines.is_wrapped_before(following)):
+            first = text[following : following + 1]
+            goes_on = first.islower() or first in {",", ";", "("}
+            if open_line and (goes_on or lines.is_wrapped_before(following)):
                 continue
         elif match.group("wide") is not None:
             end, following = match.end("wide"), match.end()
@@ -219,11 +221,6 @@ class _Lines:
             return False
         word = _WORD.match(self._text, position)
         return word is not None and len(before.rstrip()) + 1 + len(word.group()) > width
-
-
-def _goes_on(text: str, position: int) -> bool:
-    following = text[position : position + 1]
-    return following.islower() or following in {",", ";", "("}
 
 
 def _is_abbreviation(text: str, end: int) -> bool:

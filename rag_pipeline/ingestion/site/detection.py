@@ -28,9 +28,9 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
     read_config,
     read_literals,
 )
-from rag_pipeline.ingestion.site.listing import is_doubt, list_sources
+from rag_pipeline.ingestion.site.listing import list_sources
 from rag_pipeline.ingestion.site.literals import ConfigValue, ObjectLiteral, Origin
-from rag_pipeline.ingestion.site.plugins import DEFAULT_ID, ContentPlugin, list_plugins
+from rag_pipeline.ingestion.site.plugins import DEFAULT_ID, LEFT_OUT, ContentPlugin, list_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class DetectedSite:
     @property
     def is_complete(self) -> bool:
         """True if the site has no other sources than those that were found."""
-        return not any(map(is_doubt, self.notes))
+        return not any(note.startswith(LEFT_OUT) for note in self.notes)
 
     @property
     def folder(self) -> Path:

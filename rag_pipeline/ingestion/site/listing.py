@@ -14,7 +14,6 @@ from rag_pipeline.ingestion.site.literals import ObjectLiteral, get_property, ta
 from rag_pipeline.ingestion.site.plugins import (
     CURRENT,
     DEFAULT_ID,
-    LEFT_OUT,
     DocsVersion,
     check_inside,
     describe_left_out,
@@ -149,11 +148,6 @@ def list_sources(
     except ValueError as error:
         problem, _, remedy = str(error).partition(". ")
         raise ConfigurationError(str(path), problem, remedy) from None
-
-
-def is_doubt(note: str) -> bool:
-    """Return True if a note says that a source may be missing or wrong."""
-    return note.startswith(LEFT_OUT)
 
 
 def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Part]:
