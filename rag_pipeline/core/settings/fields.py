@@ -6,22 +6,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Self
+from pathlib import Path
+from typing import Any, Literal, Self
 
 from pydantic import SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
 from rag_pipeline.core.settings import rules
-from rag_pipeline.core.settings.file import (
-    FolderSettings,
-    SetValues,
-    check_env_file,
-    find_settings_file,
-)
-
-if TYPE_CHECKING:
-    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from rag_pipeline.core.settings.file import SetValues, check_env_file, find_settings_file
+from rag_pipeline.core.state_dirs import find_state_dir
 
 
 class EmbeddingProvider(StrEnum):
@@ -33,8 +28,45 @@ class EmbeddingProvider(StrEnum):
     COHERE = "cohere"
 
 
-class StoreSettings(FolderSettings):
-    """The settings of the folders and of the vector store."""
+class Settings(BaseSettings):
+    """The settings of a process. A field has the name of its environment variable in lower case."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8-sig", extra="ignore", frozen=True
+    )
+
+    docs_dir: rules.Folder = rules.FOLDERS.setting(
+        Path("website/docs"),
+        "The folder with the book's Markdown files: the docs folder of a Docusaurus site.",
+        read_by="ingestion, evaluation, the Dagster sensor `docs_changes`",
+        by_site=True,
+    )
+    data_dir: rules.Folder = rules.FOLDERS.setting(
+        Path("data"),
+        "The folder for everything that the program stores: the database, the embedded vector "
+        "store and logs. Each docs folder gets a subfolder of its own.",
+        read_by="every command",
+        by_site=True,
+    )
+    dagster_home: rules.Place = rules.FOLDERS.setting(
+        "",
+        "The folder in which Dagster stores its runs, events and schedules. If empty, it is a "
+        "folder below `DATA_DIR`, set up from `dagster.yaml`.",
+        read_by="ingestion, evaluation, `make dev`",
+    )
+    database_url: rules.Address = rules.FOLDERS.setting(
+        "",
+        "The Postgres database with the ledger, the cached embeddings, the locks and the question "
+        "log, for workers on several machines: `postgresql://user@host/rag`. Needs the extra "
+        "`postgres`. If empty, they are in a SQLite file below `DATA_DIR`.",
+        read_by="ingestion, `serve`",
+    )
+    state_name: rules.Name = rules.FOLDERS.setting(
+        "",
+        "The name of the book's state at `DATABASE_URL`, such as `textbook`. Give the same name on "
+        "each machine that indexes the book, and another one to each other book.",
+        read_by="ingestion, `serve`",
+    )
 
     qdrant_url: rules.Address = rules.STORE.setting(
         "",
@@ -80,13 +112,6 @@ class StoreSettings(FolderSettings):
         "Seconds to wait for the embedded store while another process has it open.",
         bounds={"ge": 0, "le": 600},
     )
-
-
-class LibrarySettings(StoreSettings):
-    """The settings of everything except the service.
-
-    A field has the name of its environment variable in lower case.
-    """
 
     site_base_url: rules.BaseUrl = rules.SITE.setting(
         None,
@@ -397,64 +422,6 @@ class LibrarySettings(StoreSettings):
         read_by="`rag-pipeline serve`",
     )
 
-    @model_validator(mode="after")
-    def _check_chunk_sizes(self) -> Self:
-        rules.check_chunk_sizes(self.chunk_limits)
-        return self
-
-    @property
-    def site(self) -> SiteSettings:
-        """The settings from which page addresses are built, with Docusaurus's own defaults."""
-        own = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
-        known = {name: value for name, value in own.items() if value not in {None, rules.OPEN}}
-        return SiteSettings(
-            **known, component_text=self.component_text, index_unlisted=self.index_unlisted
-        )
-
-    @property
-    def unset_site_fields(self) -> tuple[str, ...]:
-        """The fields of `SiteSettings` for which no value is set."""
-        return tuple(name for name in rules.SITE_FIELDS if getattr(self, f"site_{name}") is None)
-
-    def fill_site(self, site: SiteSettings) -> Self:
-        """Return a copy in which the unset fields of the site have the values of `site`."""
-        unset = self.unset_site_fields
-        return self.model_copy(update={f"site_{name}": getattr(site, name) for name in unset})
-
-    @property
-    def chunk_limits(self) -> ChunkLimits:
-        """The sizes of chunks, and which of their headings are embedded."""
-        return ChunkLimits(
-            self.chunk_min_tokens,
-            self.chunk_target_tokens,
-            self.chunk_max_tokens,
-            self.chunk_overlap_tokens,
-            self.embedding_text,
-        )
-
-
-class Settings(LibrarySettings):
-    """The settings of a process. A field has the name of its environment variable in lower case."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # not used
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the sources of values: arguments, environment, `.env`, then `rag-pipeline.toml`.
-
-        The file is the one of the docs folder that one of the other sources names.
-        """
-        sources = (init_settings, SetValues(env_settings), SetValues(dotenv_settings))
-        named = (source().get("docs_dir") for source in sources)
-        docs_dir = next((value for value in named if value is not None), None)
-        file = find_settings_file(settings_cls, docs_dir)
-        return sources if file is None else (*sources, file)
-
     serve_origins: str = rules.SERVING.setting(
         "",
         "The origins of other websites whose pages may call the service, separated by commas, such "
@@ -506,6 +473,65 @@ class Settings(LibrarySettings):
         "The number of days after which entries are deleted. 0: nothing is logged.",
         bounds={"ge": 0, "le": 3650},
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # not used
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources of values: arguments, environment, `.env`, then `rag-pipeline.toml`.
+
+        The file is the one of the docs folder that one of the other sources names.
+        """
+        sources = (init_settings, SetValues(env_settings), SetValues(dotenv_settings))
+        named = (source().get("docs_dir") for source in sources)
+        docs_dir = next((value for value in named if value is not None), None)
+        file = find_settings_file(settings_cls, docs_dir)
+        return sources if file is None else (*sources, file)
+
+    @property
+    def state_dir(self) -> Path:
+        """The folder below DATA_DIR with the state of this docs folder only."""
+        return find_state_dir(self.docs_dir, self.data_dir)
+
+    @model_validator(mode="after")
+    def _check_chunk_sizes(self) -> Self:
+        rules.check_chunk_sizes(self.chunk_limits)
+        return self
+
+    @property
+    def site(self) -> SiteSettings:
+        """The settings from which page addresses are built, with Docusaurus's own defaults."""
+        own = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
+        known = {name: value for name, value in own.items() if value not in {None, rules.OPEN}}
+        return SiteSettings(
+            **known, component_text=self.component_text, index_unlisted=self.index_unlisted
+        )
+
+    @property
+    def unset_site_fields(self) -> tuple[str, ...]:
+        """The fields of `SiteSettings` for which no value is set."""
+        return tuple(name for name in rules.SITE_FIELDS if getattr(self, f"site_{name}") is None)
+
+    def fill_site(self, site: SiteSettings) -> Self:
+        """Return a copy in which the unset fields of the site have the values of `site`."""
+        unset = self.unset_site_fields
+        return self.model_copy(update={f"site_{name}": getattr(site, name) for name in unset})
+
+    @property
+    def chunk_limits(self) -> ChunkLimits:
+        """The sizes of chunks, and which of their headings are embedded."""
+        return ChunkLimits(
+            self.chunk_min_tokens,
+            self.chunk_target_tokens,
+            self.chunk_max_tokens,
+            self.chunk_overlap_tokens,
+            self.embedding_text,
+        )
 
 
 def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401  # field values of many types; pydantic checks each
