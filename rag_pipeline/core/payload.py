@@ -79,8 +79,7 @@ KINDS: Final[dict[object, Kind]] = {
     bool: Kind("boolean", lambda value: isinstance(value, bool)),
     int: Kind("integer", _is_int),
     float | None: Kind(
-        "number or null",
-        lambda value: value is None or isinstance(value, float) or _is_int(value),
+        "number or null", lambda value: value is None or isinstance(value, float) or _is_int(value)
     ),
     tuple[str, ...]: Kind(
         "list of texts",
@@ -196,8 +195,7 @@ class ChunkMetadata:
         ),
     ]
     learning_objectives: Annotated[
-        tuple[str, ...],
-        Declared("Learning objectives, from the front matter.", "document"),
+        tuple[str, ...], Declared("Learning objectives, from the front matter.", "document")
     ]
     sidebar_label: Annotated[str, Declared("Name of the page in the site's sidebar.", "document")]
     sidebar_position: Annotated[
@@ -241,8 +239,7 @@ class ChunkMetadata:
         ),
     ] = None
     version_label: Annotated[
-        str | None,
-        Declared("Name of the version on the site; often missing.", "edition"),
+        str | None, Declared("Name of the version on the site; often missing.", "edition")
     ] = None
     is_latest: Annotated[
         bool, Declared("False for a version that readers do not get by default.", "edition")

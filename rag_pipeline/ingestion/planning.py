@@ -78,10 +78,7 @@ class Scan:
 
 
 def scan_docs(
-    context: IngestionContext,
-    *,
-    earlier: Scan | None = None,
-    reread: bool = False,
+    context: IngestionContext, *, earlier: Scan | None = None, reread: bool = False
 ) -> Scan:
     """Compare the docs folder with the ledger of the current collection.
 

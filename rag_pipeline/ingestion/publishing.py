@@ -345,12 +345,7 @@ _UNDERLINED: Final = re.compile(r"(.+)\n {0,3}=+\s*", re.DOTALL)
 
 
 def render_page(
-    doc_path: str,
-    file: Path,
-    root: Path,
-    site: SiteSettings,
-    title: str,
-    resolve: ResolveLink,
+    doc_path: str, file: Path, root: Path, site: SiteSettings, title: str, resolve: ResolveLink
 ) -> str:
     """Render a page as Markdown.
 

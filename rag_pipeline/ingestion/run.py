@@ -314,10 +314,7 @@ def check_room(context: IngestionContext, planned: RunPlanned) -> None:
 
 
 def run_ingestion(
-    context: IngestionContext,
-    request: IngestionRequest,
-    run_id: str,
-    earlier: Scan | None = None,
+    context: IngestionContext, request: IngestionRequest, run_id: str, earlier: Scan | None = None
 ) -> Generator[IngestionEvent]:
     """Process and delete the requested documents, and yield an event for each result.
 

@@ -211,10 +211,7 @@ def read_times_of(doc_ids: Sequence[DocId], store: PointStore) -> dict[str, str]
 
 
 def plan_index(
-    wanted: Mapping[PointId, Payload],
-    existing: Mapping[PointId, Payload],
-    *,
-    rewrite: bool = False,
+    wanted: Mapping[PointId, Payload], existing: Mapping[PointId, Payload], *, rewrite: bool = False
 ) -> IndexPlan:
     """Compare the points that a document should have with the points in the store.
 
@@ -243,10 +240,7 @@ def plan_index(
 
 
 def build_payloads(
-    document: Document,
-    chunks: Sequence[Chunk],
-    ingested_at_by_content: Mapping[str, str],
-    now: str,
+    document: Document, chunks: Sequence[Chunk], ingested_at_by_content: Mapping[str, str], now: str
 ) -> dict[PointId, Payload]:
     """Return the payload of each chunk of a document by point id, in chunk order.
 

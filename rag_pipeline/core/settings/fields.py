@@ -324,9 +324,7 @@ class Settings(BaseSettings):
         bounds={"min_length": 1, "max_length": 60},
     )
     assistant_name: str = rules.ASSISTANT.setting(
-        "RoboTutor",
-        "The name of the assistant.",
-        bounds={"min_length": 1, "max_length": 60},
+        "RoboTutor", "The name of the assistant.", bounds={"min_length": 1, "max_length": 60}
     )
     assistant_audience: str = rules.ASSISTANT.setting(
         "a university student",

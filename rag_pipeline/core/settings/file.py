@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dotenv.parser import parse_stream
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    TomlConfigSettingsSource,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings.rules import BY_SITE, IS_PATH

@@ -165,11 +165,7 @@ Sources: TypeAlias = Annotated[tuple[Source, ...] | None, NoDecode, PlainValidat
 
 _Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-Prices: TypeAlias = Annotated[
-    dict[str, _Price],
-    NoDecode,
-    BeforeValidator(_read_prices),
-]
+Prices: TypeAlias = Annotated[dict[str, _Price], NoDecode, BeforeValidator(_read_prices)]
 """US dollars per million tokens, by model; a JSON object in the environment."""
 
 

@@ -359,12 +359,7 @@ class PageEdits(BlockEdits):
     """
 
     def __init__(
-        self,
-        scanner: Scanner,
-        references: Mapping[str, object],
-        *,
-        mdx: bool,
-        resolve: ResolveLink,
+        self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool, resolve: ResolveLink
     ) -> None:
         super().__init__(scanner, references, mdx=mdx)
         self._resolve = resolve

@@ -513,10 +513,7 @@ class ConfigValue:
 
 
 def read_value(
-    name: str,
-    found: Literal,
-    is_valid: Callable[[object], bool],
-    *default: str | bool | None,
+    name: str, found: Literal, is_valid: Callable[[object], bool], *default: str | bool | None
 ) -> ConfigValue:
     """Return a value of the configuration; `default` is Docusaurus's own, if it has one."""
     if isinstance(found, Computed):

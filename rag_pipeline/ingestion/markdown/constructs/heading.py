@@ -92,16 +92,9 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
             if start > at:
                 yield Leaf(leaf.construct, at, start)
             raw_id = _RAW_ID.search(match["attributes"] or "")
+            own_id = raw_id[1] if raw_id else None
             at, position = start + match.group().count("\n") + 1, match.end() + 1
-            yield Leaf(
-                HEADING,
-                start,
-                at,
-                int(match["level"]),
-                match["text"],
-                raw_id.group(1) if raw_id else None,
-                is_raw=True,
-            )
+            yield Leaf(HEADING, start, at, int(match["level"]), match["text"], own_id, is_raw=True)
         if at < leaf.end:
             yield leaf if at == leaf.start else Leaf(leaf.construct, at, leaf.end)
 
@@ -129,15 +122,8 @@ def _join_components(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[L
             raw_id = _COMPONENT_ID.search(component["attributes"])
             children = _COMPONENT_CHILDREN.search(component["attributes"])
             content = (component["text"] or "").strip() or (children[1] if children else "")
-            yield Leaf(
-                HEADING,
-                pending[0].start,
-                leaf.end,
-                int(level[1]),
-                content,
-                raw_id[1] if raw_id else None,
-                is_raw=True,
-            )
+            own_id, start = raw_id[1] if raw_id else None, pending[0].start
+            yield Leaf(HEADING, start, leaf.end, int(level[1]), content, own_id, is_raw=True)
         pending = []
     yield from pending
 

@@ -92,11 +92,7 @@ def _read_comment(state: StateBlock, start_line: int, end_line: int, silent: boo
 
 
 HTML: Final = Construct(
-    "html",
-    clean_text,
-    TextBlockKind.HTML,
-    tokens=("html_block",),
-    off_in_mdx=("html_block",),
+    "html", clean_text, TextBlockKind.HTML, tokens=("html_block",), off_in_mdx=("html_block",)
 )
 COMMENT: Final = Construct(
     "comment",
