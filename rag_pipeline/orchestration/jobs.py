@@ -23,6 +23,7 @@ from rag_pipeline.ingestion.planning import (
     refresh_ledger_if_idle,
     scan_docs,
 )
+from rag_pipeline.ingestion.site.detection import name_some
 from rag_pipeline.orchestration.checks import reconcile, store_matches_ledger
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.partitions import BOOK_INDEX
@@ -109,8 +110,6 @@ _COUNTED_RUNS: Final = 12  # at this many failures in a row the wait has its max
 
 DOCS_TAG = "rag_pipeline/docs"
 """Run tag: how many documents the run indexes and removes."""
-
-_NAMED = 5  # most documents named in a skip reason
 
 
 def build_docs_sensor(interval_s: int) -> dg.SensorDefinition:
@@ -249,15 +248,10 @@ def _describe_rest(unchanged: int, failed: Sequence[str], unread: Sequence[str])
     """
     reason = f"{unchanged} documents are up to date"
     if failed:
-        reason += f"; {len(failed)} failed: {_name_some(failed)}"
+        reason += f"; {len(failed)} failed: {name_some(failed)}"
     if unread:
-        reason += f"; {len(unread)} cannot be read: {_name_some(unread)}"
+        reason += f"; {len(unread)} cannot be read: {name_some(unread)}"
     return reason
-
-
-def _name_some(names: Sequence[str]) -> str:
-    """Join the first 5 names with commas, and add `...` if there are more."""
-    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def choose_due(scan: Scan, now: datetime) -> list[DiscoveredDoc]:

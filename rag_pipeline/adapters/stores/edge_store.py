@@ -16,6 +16,9 @@ import qdrant_edge as edge
 
 from rag_pipeline.adapters.stores.engine_store import (
     EngineStore,
+    Hits,
+    Offset,
+    Parts,
     to_engine_vector,
     to_named_vectors,
 )
@@ -26,7 +29,6 @@ from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, Point
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.vectors import EmbeddingSpace, Point
@@ -153,11 +155,7 @@ class EdgeStore(EngineStore):
         return [[(hit.id, hit.score) for hit in hits] for hits in answers]
 
     def _retrieve(
-        self,
-        point_ids: Sequence[PointId],
-        *,
-        with_payload: bool | list[str],
-        with_vectors: bool | list[str],
+        self, point_ids: Sequence[PointId], *, with_payload: Parts, with_vectors: Parts
     ) -> Sequence[Any]:
         if not point_ids:
             return []
@@ -167,12 +165,8 @@ class EdgeStore(EngineStore):
         return records
 
     def _scroll_page(
-        self,
-        where: PointFilter,
-        offset: Any,  # noqa: ANN401  # a type of the engine
-        with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
-        with_vectors: bool,  # noqa: FBT001  # as in the engine
-    ) -> tuple[list[Any], Any]:
+        self, where: PointFilter, offset: Offset, with_payload: Parts, with_vectors: Parts
+    ) -> tuple[list[Any], Offset]:
         request = edge.ScrollRequest(
             offset=offset,
             limit=_VECTORS_PAGE if with_vectors else _SCROLL_PAGE,

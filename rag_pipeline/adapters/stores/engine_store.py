@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingSpace, FloatMatrix, FloatVector, Point
 
 
+Parts: TypeAlias = "bool | list[str]"
+"""Parts of a record: True for all of them, False for none, or their names."""
+
+Offset: TypeAlias = "int | str | None"
+"""Place in a list of records, as the engine returns it; None for its beginning or its end."""
+
 _Entry = TypeVar("_Entry")
 
 _MAX_BATCH_BYTES: Final = 8_000_000  # a quarter of what a Qdrant server accepts by default
@@ -339,24 +345,20 @@ class EngineStore(ABC):
 
     @abstractmethod
     def _retrieve(
-        self,
-        point_ids: Sequence[PointId],
-        *,
-        with_payload: bool | list[str],
-        with_vectors: bool | list[str],
+        self, point_ids: Sequence[PointId], *, with_payload: Parts, with_vectors: Parts
     ) -> Iterable[Any]:
         """Return the records of points by id, in any order; missing points are left out.
 
         Args:
             point_ids: Ids of the points.
-            with_payload: True for the whole payload, False for none, or the names of its fields.
-            with_vectors: True for all vectors, False for none, or their names.
+            with_payload: The fields of the payload.
+            with_vectors: The vectors.
         """
 
     def _scroll_records(
-        self, where: PointFilter, *, with_payload: bool | list[str], with_vectors: bool
+        self, where: PointFilter, *, with_payload: Parts, with_vectors: bool
     ) -> Iterator[Any]:
-        offset: Any = None
+        offset: Offset = None
         while True:
             records, offset = self._scroll_page(where, offset, with_payload, with_vectors)
             yield from records
@@ -365,20 +367,16 @@ class EngineStore(ABC):
 
     @abstractmethod
     def _scroll_page(
-        self,
-        where: PointFilter,
-        offset: Any,  # noqa: ANN401  # a type of the engine
-        with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
-        with_vectors: bool,  # noqa: FBT001  # as in the engine
-    ) -> tuple[list[Any], Any]:
+        self, where: PointFilter, offset: Offset, with_payload: Parts, with_vectors: Parts
+    ) -> tuple[list[Any], Offset]:
         """Return one page of the records that match a filter, and the offset of the next page.
 
         Args:
             where: The filter.
             offset: The offset that the call for the previous page returned; None for the first
                 page.
-            with_payload: True for the whole payload, False for no payload, or the names of fields.
-            with_vectors: True to include the vectors.
+            with_payload: The fields of the payload.
+            with_vectors: The vectors.
 
         Returns:
             The records, and the offset of the next page. The offset is None after the last page.

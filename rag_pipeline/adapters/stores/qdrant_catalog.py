@@ -304,7 +304,7 @@ class QdrantCatalog(BuildCatalog):
         before = self.current_id()
         if before == collection_id:
             return
-        self._end_loading(collection_id, is_empty_left=True)
+        self.end_loading(collection_id, is_empty_left=True)
         self._write_aliases(collection_id, before)
         for name in existing - {collection_id, before}:
             if is_build_id(name, self._collection):
@@ -374,11 +374,11 @@ class QdrantCatalog(BuildCatalog):
         """Return False, because any number of processes can use a server at the same time."""
         return False
 
-    def end_loading(self, collection_id: str) -> None:
-        """Let the server build the graph of a build that was loaded without one."""
-        self._end_loading(collection_id, is_empty_left=False)
+    def end_loading(self, collection_id: str, *, is_empty_left: bool = False) -> None:
+        """Let the server build the graph of a build that was loaded without one.
 
-    def _end_loading(self, collection_id: str, *, is_empty_left: bool) -> None:
+        With `is_empty_left`, an empty build stays as it is, because it is loaded next.
+        """
         self._connection.call(
             lambda client: end_loading(client, collection_id, is_empty_left=is_empty_left),
             collection_id,

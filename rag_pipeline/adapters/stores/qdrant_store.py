@@ -14,6 +14,9 @@ from qdrant_client import QdrantClient, models
 
 from rag_pipeline.adapters.stores.engine_store import (
     EngineStore,
+    Hits,
+    Offset,
+    Parts,
     check_id,
     measure_payload,
     split_by_size,
@@ -27,7 +30,6 @@ from rag_pipeline.core.vectors import EmbeddingSpace, Point, SparseVector
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
@@ -195,11 +197,7 @@ class QdrantStore(EngineStore):
         return SEARCH_PARAMS.get(query.channel)
 
     def _retrieve(
-        self,
-        point_ids: Sequence[PointId],
-        *,
-        with_payload: bool | list[str],
-        with_vectors: bool | list[str],
+        self, point_ids: Sequence[PointId], *, with_payload: Parts, with_vectors: Parts
     ) -> Iterator[Any]:
         for page in _pages(point_ids, _PAGE_WITH_VECTORS if with_vectors else _PAGE):
             yield from self._call(
@@ -213,12 +211,8 @@ class QdrantStore(EngineStore):
             )
 
     def _scroll_page(
-        self,
-        where: PointFilter,
-        offset: Any,  # noqa: ANN401  # a type of the client
-        with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
-        with_vectors: bool,  # noqa: FBT001  # as in the engine
-    ) -> tuple[list[Any], Any]:
+        self, where: PointFilter, offset: Offset, with_payload: Parts, with_vectors: Parts
+    ) -> tuple[list[Any], Offset]:
         records, next_offset = self._call(
             methodcaller(
                 "scroll",
