@@ -227,6 +227,7 @@ _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _LISTING: Final = 1.0  # a list or table of the things that a question asks for
 _TROUBLING: Final = 0.8  # times the degree to which the part is about the reported problem
+_TROUBLED: Final = -0.2  # below a heading such as "Common mistakes", if none are asked
 _FACT: Final = 0.25  # a sentence with the kind of fact that a question asks for
 _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the book is meant
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
@@ -288,6 +289,7 @@ def value_parts(
     asked, tells = read_question(question), read_asked_fact(question)
     worth = share_out(question, weights)
     defines = asked.kind is QuestionKind.DEFINITION
+    asks_trouble = asked.kind is QuestionKind.PROBLEM or _TROUBLES.search(question) is not None
     about_book = names_book(question)
     step = SUB_RANK_STEP if about_book else rank_step
     valued: list[ValuedPart] = []
@@ -317,7 +319,7 @@ def value_parts(
             if not points and tells and any(map(tells, part.sentences)):
                 points, reason = _FACT, "has the fact that is asked"
             if not points:
-                points, reason = _judge_form(part, asked.kind)
+                points, reason = _judge_form(part, asked.kind, asks_trouble=asks_trouble)
             is_weak = part.start in asking or part.text in seen
             loss, fault = _judge_content(part, is_weak=is_weak, about_book=about_book)
             value += loss
@@ -352,8 +354,13 @@ def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -
     return 0.0, ""
 
 
-def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
-    """Return what a part gains or loses by its form, with the reason; 0 and "" if nothing."""
+def _judge_form(part: Part, kind: QuestionKind, *, asks_trouble: bool) -> tuple[float, str]:
+    """Return what a part gains or loses by its form, with the reason; 0 and "" if nothing.
+
+    A text about mistakes or other troubles helps only a question about them.
+    """
+    if not asks_trouble and _TROUBLES.search(" ".join(part.source.headings[-1:])):
+        return _TROUBLED, "is about mistakes"
     is_code = TextBlockKind.CODE in part.kinds
     if kind is QuestionKind.CODE:
         return (_CODE, "contains code") if part.has_code else (0.0, "")

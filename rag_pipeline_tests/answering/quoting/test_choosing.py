@@ -385,6 +385,13 @@ def test_a_text_that_says_what_pages_contain_is_not_the_main_passage(text: str) 
     assert choose("what does this course say about why bread falls", about, answering)[0] == text
 
 
+def test_a_text_about_mistakes_answers_only_a_question_about_them() -> None:
+    mistakes = make_source("- Add salt to bread late.\n- Add it twice.", "Bread", "Common mistakes")
+    salt = make_source("To add salt to bread, weigh it.", "Bread", "Salt")
+    assert choose("how do i add salt to bread", mistakes, salt)[0] == salt.text
+    assert choose("common mistakes with salt in bread", mistakes, salt)[0] == mistakes.text
+
+
 def test_the_part_with_the_fact_that_is_asked_is_the_main_passage() -> None:
     about = make_source("The oven has memory for bread.", "Oven", "Memory")
     fact = make_source("By default the oven takes 2 GB of memory.", "Oven", "Memory", score=0.45)
