@@ -149,6 +149,7 @@ first aid can rank below passages that name them more often.
 
 _FORMS: Final = frozenset({
     QuestionKind.DEFINITION, QuestionKind.COMPARISON, QuestionKind.LIST, QuestionKind.PROBLEM,
+    QuestionKind.FORMULA,
 })  # fmt: skip
 
 

@@ -222,7 +222,7 @@ SUB_RANK_STEP: Final = 0.03
 # plus the following. They were chosen on one half of the golden set (ADR 28).
 _COVER: Final = 0.3  # times the covered share of the question, without and with the headings
 _DEFINITION: Final = 2.35  # times the degree to which the part defines the term
-_CODE: Final = 0.5  # code, for a question that asks for code
+_CODE: Final = 0.5  # code or a formula, for a question that asks for it
 _STEPS: Final = 0.4  # code, a list or a formula, for a how-to question
 _COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _LISTING: Final = 1.0  # a list or table of the things that a question asks for
@@ -362,8 +362,12 @@ def _judge_form(part: Part, kind: QuestionKind, *, asks_trouble: bool) -> tuple[
     if not asks_trouble and _TROUBLES.search(" ".join(part.source.headings[-1:])):
         return _TROUBLED, "is about mistakes"
     is_code = TextBlockKind.CODE in part.kinds
-    if kind is QuestionKind.CODE:
-        return (_CODE, "contains code") if part.has_code else (0.0, "")
+    wanted = {
+        QuestionKind.CODE: part.has_code,
+        QuestionKind.FORMULA: TextBlockKind.FORMULA in part.kinds,
+    }
+    if kind in wanted:
+        return (_CODE, f"contains {kind.value}") if wanted[kind] else (0.0, "")
     if kind is QuestionKind.DEFINITION and is_code:
         return _UNFIT_CODE, "is code"
     if kind is QuestionKind.HOW_TO and (part.has_code or not _STEP_KINDS.isdisjoint(part.kinds)):

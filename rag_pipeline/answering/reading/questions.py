@@ -21,13 +21,15 @@ _MAX_SUBJECT_WORDS: Final = 7
 class QuestionKind(StrEnum):
     """The kind of answer that a question asks for.
 
-    `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
+    `DEFINITION`: the meaning of a term. `CODE`: code or a command. `FORMULA`: a formula. `HOW_TO`:
+    steps to follow.
     `COMPARISON`: what two or more things have in common or not. `LIST`: all things of a kind.
     `PROBLEM`: why something does not work, or that it does not. `OTHER`: anything else.
     """
 
     DEFINITION = "definition"
     CODE = "code"
+    FORMULA = "formula"
     HOW_TO = "how_to"
     COMPARISON = "comparison"
     LIST = "list"
@@ -87,6 +89,7 @@ _WANTS_CODE: Final = re.compile(
     r"|file)\b|\b(?:tiny|small|short|simple|little|example)\s+(?:program|script)\b",
     re.IGNORECASE,
 )
+_WANTS_FORMULA: Final = re.compile(r"\b(?:formulas?|equations?)\s+(?:for|of|to)\b", re.IGNORECASE)
 _WANTS_STEPS: Final = re.compile(
     r"\bhow\s+(?:(?:do|can|could|should|must|may|would|shall)\s+(?:i|we|you|one)\b|to\b)"
     r"|\bsteps\s+(?:to|for|of|in)\b|\bwalk\s+me\s+through\b|\bbest\s+way\s+to\b"
@@ -260,9 +263,9 @@ def read_question(question: str) -> ReadQuestion:
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
     meaning. A question that fits several kinds counts as a comparison first, then as a report of a
-    problem that does not ask for steps, then as asking for code, for steps, for a list, and
-    for a meaning. A text that only names a task, such as "record a bag", asks for steps. A question
-    of more than 500 characters is `OTHER`.
+    problem that does not ask for steps, then as asking for code, for a formula, for steps, for a
+    list, and for a meaning. A text that only names a task, such as "record a bag", asks for steps.
+    A question of more than 500 characters is `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
@@ -278,6 +281,8 @@ def read_question(question: str) -> ReadQuestion:
         kind = QuestionKind.PROBLEM
     elif _WANTS_CODE.search(asked):
         kind = QuestionKind.CODE
+    elif _WANTS_FORMULA.search(asked):
+        kind = QuestionKind.FORMULA
     elif _WANTS_STEPS.search(asked):
         kind = QuestionKind.HOW_TO
     elif listed := next(filter(None, (one.match(requested) for one in _WANTS_LIST)), None):

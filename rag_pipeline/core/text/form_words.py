@@ -34,6 +34,7 @@ COUNTED_FORMS: Final = tuple(
         r"\b(differs?|differed|different)\s+from\b",
         r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
         rf"\b(pros\s+and\s+cons|{_SIDE}(?:\s+(?:and|or)\s+{_SIDE})?)\s+of\b",
+        r"\b(formulas?|equations?)\s+(?:for|of)\b",
         r"\bhow\s+(?:to|\w+\s+(?:i|you|we))\s+(write|make|create|build|get|use|do|set\s?up|add)\b",
         rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
         rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",

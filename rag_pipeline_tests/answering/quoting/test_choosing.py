@@ -385,6 +385,13 @@ def test_a_text_that_says_what_pages_contain_is_not_the_main_passage(text: str) 
     assert choose("what does this course say about why bread falls", about, answering)[0] == text
 
 
+def test_a_formula_answers_a_question_for_one() -> None:
+    entry = make_source("Rise: how far dough rises.", "Glossary", "Rise")
+    formula = make_source("Dough rises by\n\n$$\nr = 2 t\n$$", "Dough", "Growth", score=0.45)
+    assert choose("formula for the rise of dough", entry, formula)[0] == formula.text
+    assert choose("what is the rise", entry, formula)[0] == entry.text
+
+
 def test_a_text_about_mistakes_answers_only_a_question_about_them() -> None:
     mistakes = make_source("- Add salt to bread late.\n- Add it twice.", "Bread", "Common mistakes")
     salt = make_source("To add salt to bread, weigh it.", "Bread", "Salt")
