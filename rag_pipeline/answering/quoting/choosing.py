@@ -233,7 +233,6 @@ _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages, or says what they contain
-_FAR: Final = -1.0  # a source after the first ones, without a definition, table or list
 _STEP_KINDS: Final = frozenset({TextBlockKind.LIST, TextBlockKind.FORMULA})
 
 
@@ -274,9 +273,9 @@ def value_parts(
 
     The rank and the score of a source count most, because they compare meanings. Then follow the
     share of the question's terms that a part contains, and the form that the question asks for. A
-    definition counts more than all of these. The sources after the first five count only for a
-    clear definition, or a table or list of the things that are asked. Quiz questions, lists of
-    pages and code without an introduction lose value, but are chosen if nothing else is there.
+    definition counts more than all of these; after the first five sources, only a clear one does.
+    Quiz questions, lists of pages and code without an introduction lose value, but are chosen if
+    nothing else is there.
 
     Args:
         question: The question of the user, or a sub-question of it.
@@ -298,8 +297,7 @@ def value_parts(
         headed = _COVER * find_share(worth, find_distinct_terms(" ".join(source.headings[-1:])))
         asking = _find_asking(source, parts[source.number])
         base = source.score / max(sources[0].score, 1e-9) - step * better
-        is_general = about_book and "/" not in source.doc_path
-        if is_general:
+        if about_book and "/" not in source.doc_path:
             base += _GENERAL * (1 + (len(source.headings) == 1))
         for part in parts[source.number]:
             cover = find_share(worth, part.terms)
@@ -309,11 +307,7 @@ def value_parts(
                 measure_definition(part, asked.subject) if defines and not part.lists_pages else 0
             )
             points, reason = _judge_things(part, asked, worth)
-            is_far = better >= EVIDENCE_DEPTH and degree < BELOW and points < _LISTING
-            if is_far and not is_general:
-                value += _FAR
-                reasons.append("is far from the question")
-            elif degree:
+            if degree >= BELOW or (degree and better < EVIDENCE_DEPTH):
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
             if not points and tells and any(map(tells, part.sentences)):
