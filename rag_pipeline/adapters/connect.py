@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.http import read_headers, read_key, read_url
-from rag_pipeline.adapters.stores.builds import Forget, TakeLock, forget_nothing, name_book
+from rag_pipeline.adapters.stores.builds import Forget, TakeLock, name_book
 from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
@@ -153,7 +153,7 @@ def load_model_early(settings: Settings) -> None:
 
 
 def connect_catalog(
-    settings: Settings, forget: Forget = forget_nothing, lock: TakeLock = nullcontext
+    settings: Settings, forget: Forget = lambda _: None, lock: TakeLock = nullcontext
 ) -> CollectionCatalog:
     """Create the catalog that manages the builds (versions) of the configured collection.
 

@@ -15,12 +15,12 @@ from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, T
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import to_json
+from rag_pipeline.retrieval.queries import ANY_VALUE, Mode, Query, QueryFilters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.queries import Mode, Query, QueryFilters
     from rag_pipeline.retrieval.retriever import Retriever
 
 commands = typer.Typer()
@@ -51,7 +51,7 @@ def search(
     """Find the passages of the book that best match a question, without writing an answer."""
     from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.cli.terminal import show_hits, tell_running_ingestion
-    from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
+    from rag_pipeline.retrieval import open_retriever
 
     asked = Query(
         question,
@@ -111,8 +111,6 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Answer a question using only the book, with links to the cited sections."""
-    from rag_pipeline.retrieval import Query, QueryFilters
-
     if even_if_unrelated and selected_text is None:
         problem = "this option works only together with --selected-text"
         raise ConfigurationError("--even-if-unrelated", problem, "Add --selected-text")
@@ -159,7 +157,6 @@ def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> 
     from rag_pipeline.core.payload import FILTERS
     from rag_pipeline.retrieval import count_filter_values
     from rag_pipeline.retrieval.open_index import COUNTED_IN_ALL
-    from rag_pipeline.retrieval.queries import ANY_VALUE
 
     given = {declared: getattr(filters, declared.name) or () for declared in FILTERS.values()}
     if not any(given.values()):
@@ -190,8 +187,6 @@ def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -
     Raises:
         ConfigurationError: The value of --mode contradicts the presence of a selected text.
     """
-    from rag_pipeline.retrieval import Mode
-
     mode = Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY
     if requested is None or requested == mode:
         return mode
@@ -225,7 +220,6 @@ def _answer(
     from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.answering.reading.small_talk import find_reply
     from rag_pipeline.cli.terminal import tell_note, tell_running_ingestion
-    from rag_pipeline.retrieval import Mode
 
     asked.check()
     # A failure of the model is told below the answer, after the name of the program.

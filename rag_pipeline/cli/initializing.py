@@ -17,8 +17,13 @@ from rag_pipeline.cli.options import AsJson, DocsPlugin, RunConfig
 from rag_pipeline.cli.output import print_result, tell
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.ingestion.site.detection import DetectedSite, FileDifference, settle_site
+from rag_pipeline.core.settings.file import SETTINGS_FILE
+from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
+from rag_pipeline.core.site.addresses import describe_source
+from rag_pipeline.core.site.files import write_site_file
+from rag_pipeline.ingestion.site import detection
 from rag_pipeline.ingestion.site.docusaurus_config import find_loader
+from rag_pipeline.ingestion.site.literals import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,17 +55,8 @@ def init(
 
     Exits with code 1 if a value is not known.
     """
-    from rag_pipeline.core.site.addresses import describe_source
-    from rag_pipeline.core.site.files import write_site_file
-    from rag_pipeline.ingestion.site.detection import (
-        compare_site_file,
-        describe_site_file,
-        find_site_file,
-        read_site_file,
-    )
-
     found = _detect(site, docs_plugin, run_config=run_config)
-    path = find_site_file(found)
+    path = detection.find_site_file(found)
     record: dict[str, Any] = {
         "site": str(found.folder),
         "read_by": found.reader,
@@ -77,7 +73,7 @@ def init(
         "sources": [describe_source(source, found.folder) for source in found.sources],
         "notes": list(found.notes),
     }
-    stated = read_site_file(path)
+    stated = detection.read_site_file(path)
     lines = [f"{found.config.path}, read by {found.reader}:", *_show_values(found)]
     lines += [
         f"KEPT {value.setting}: the file has {_show(stated[value.setting])}, and {value.problem}. "
@@ -86,7 +82,7 @@ def init(
         if not value.origin.is_certain and stated.get(value.setting) not in {None, value.value}
     ]
     if check:
-        differences = compare_site_file(found, path)
+        differences = detection.compare_site_file(found, path)
         record["differences"] = [asdict(one) for one in differences]
         lines += [_show_difference(one) for one in differences]
         lines.append(
@@ -98,7 +94,7 @@ def init(
         if differences:
             raise typer.Exit(1)
         return
-    text = describe_site_file(found, stated)
+    text = detection.describe_site_file(found, stated)
     if path.is_file() and path.read_text(encoding="utf-8") != text and not yes:
         _ask(path)
     write_site_file(path.parent, path.name, text)
@@ -124,7 +120,7 @@ def load_book_or_site(
     *,
     run_config: bool,
     may_ask: bool = True,
-) -> tuple[Settings, DetectedSite | None]:
+) -> tuple[Settings, detection.DetectedSite | None]:
     """Load the settings of a book, or of a Docusaurus site if one is given.
 
     For a site, values that are not set are those that are detected. They are shown on standard
@@ -143,19 +139,13 @@ def load_book_or_site(
     if docs_dir is not None:
         remedy = "Leave out --docs-dir; --docs-plugin chooses one of several docs folders"
         raise ConfigurationError("--site", "it cannot be combined with --docs-dir", remedy)
-    from rag_pipeline.core.settings import load_settings
-    from rag_pipeline.ingestion.site.detection import (
-        find_site_file,
-        read_site_file,
-        settle_detected_site,
-    )
 
     found = _detect(site, docs_plugin, run_config=run_config, may_ask=may_ask)
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
         tell(line)
-    settings = settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
-    file = find_site_file(found)
-    stated = read_site_file(file)
+    settings = detection.settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
+    file = detection.find_site_file(found)
+    stated = detection.read_site_file(file)
     for line in _show_overrides(settings, found, stated):
         tell(line)
     if not file.is_file() or (found.sources and "sources" not in stated):
@@ -170,18 +160,16 @@ def load_book_or_site(
 
 
 def _show_overrides(
-    settings: Settings, found: DetectedSite, stated: Mapping[str, Any]
+    settings: Settings, found: detection.DetectedSite, stated: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a sentence for each setting that is used although the site has another value."""
-    from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
-    from rag_pipeline.ingestion.site.detection import compare_sources, find_site_file, name_some
 
     def describe(name: str, problem: str) -> str:
         if name not in stated:
             return f"The setting {name.upper()} {problem}. The setting is used."
         return (
-            f"In {find_site_file(found)}, {name} {problem}. The file is used. If the site was "
-            f"changed, write the file again with `rag-pipeline init {found.folder}`."
+            f"In {detection.find_site_file(found)}, {name} {problem}. The file is used. If the "
+            f"site was changed, write the file again with `rag-pipeline init {found.folder}`."
         )
 
     for name in SITE_FIELDS:
@@ -190,23 +178,20 @@ def _show_overrides(
             shown = OPEN if used is None else _show(used) or "/"
             yield describe(f"site_{name}", f"is {shown}")
     if settings.sources is not None:
-        others = [one.setting for one in compare_sources(found, settings.sources)]
+        others = [one.setting for one in detection.compare_sources(found, settings.sources)]
         if others:
-            yield describe("sources", f"differs from the site ({name_some(others)})")
+            yield describe("sources", f"differs from the site ({detection.name_some(others)})")
 
 
 def _detect(
     site: str, docs_plugin: str | None, *, run_config: bool, may_ask: bool = True
-) -> DetectedSite:
+) -> detection.DetectedSite:
     """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
-    from rag_pipeline.core.settings.file import SETTINGS_FILE
-    from rag_pipeline.ingestion.site.detection import detect_site, find_site_config, read_site_file
+    config = detection.find_site_config(Path(site))
+    named = detection.read_site_file(config.parent / SETTINGS_FILE).get("docs_dir")
 
-    config = find_site_config(Path(site))
-    named = read_site_file(config.parent / SETTINGS_FILE).get("docs_dir")
-
-    def detect(*, run: bool) -> DetectedSite:
-        return detect_site(
+    def detect(*, run: bool) -> detection.DetectedSite:
+        return detection.detect_site(
             Path(site),
             tell,
             run_config=run,
@@ -236,11 +221,8 @@ def _ask(path: Path) -> None:
     )
 
 
-def _show_values(found: DetectedSite) -> list[str]:
+def _show_values(found: detection.DetectedSite) -> list[str]:
     """Format each value with its source, in columns."""
-    from rag_pipeline.core.settings.rules import OPEN
-    from rag_pipeline.ingestion.site.literals import Origin
-
     origins = {Origin.READ: "read", Origin.DEFAULT: "Docusaurus's default"}
     rows = []
     for value in found.values:
@@ -258,7 +240,7 @@ def _show_values(found: DetectedSite) -> list[str]:
     return [*lines, *(f"NOTE {note}" for note in found.notes)]
 
 
-def _show_difference(one: FileDifference) -> str:
+def _show_difference(one: detection.FileDifference) -> str:
     in_file, on_site = (
         "no value" if value is None else _show(value) for value in (one.in_file, one.on_site)
     )
@@ -275,7 +257,7 @@ def load_book(docs_dir: str | None) -> Settings:
     Raises:
         ConfigurationError: A setting is invalid, or the site of the docs folder is not known.
     """
-    return settle_site(load_settings(docs_dir=docs_dir))
+    return detection.settle_site(load_settings(docs_dir=docs_dir))
 
 
 def load_index(docs_dir: str | None) -> Settings:
@@ -285,7 +267,7 @@ def load_index(docs_dir: str | None) -> Settings:
     """
     settings = load_settings(docs_dir=docs_dir)
     with suppress(ConfigurationError, MissingDependencyError):
-        settings = settle_site(settings)
+        settings = detection.settle_site(settings)
     recorded = read_recorded_site(settings) if settings.unset_site_fields else None
     return settings.fill_site(recorded) if recorded else settings
 
@@ -318,6 +300,3 @@ def _find_answers() -> Path:
     """Return the folder of the answers. It belongs to the user; no file of a site can name it."""
     folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(folder) / "rag-pipeline" / "run-config"
-
-
-# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast

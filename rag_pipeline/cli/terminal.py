@@ -57,23 +57,15 @@ class IngestionProgress(logging.Handler):
     def __enter__(self) -> Self:
         """Show the progress bar if standard error is a terminal, and begin to watch for waits."""
         if sys.stderr.isatty():
-            from rich.console import Console  # noqa: PLC0415  # takes 50 ms; not needed without a terminal
-            from rich.progress import (  # noqa: PLC0415  # see the line above
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                SpinnerColumn,
-                TextColumn,
-                TimeElapsedColumn,
-            )
+            from rich import console, progress  # noqa: PLC0415  # 50 ms, only for a terminal
 
-            self._progress = Progress(
-                SpinnerColumn(),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.description}", markup=False),
-                console=Console(stderr=True),
+            self._progress = progress.Progress(
+                progress.SpinnerColumn(),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeElapsedColumn(),
+                progress.TextColumn("{task.description}", markup=False),
+                console=console.Console(stderr=True),
                 transient=True,
             )
             self._progress.start()

@@ -21,13 +21,13 @@ from rag_pipeline.core.errors import (
     StoreLockedError,
     StoreUnavailableError,
 )
-from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
+from rag_pipeline.core.ids import DocId, PointId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.protocols import LedgerEntry, PointFilter, StoredPoint, VectorIndex
 from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.planning import (
@@ -44,7 +44,6 @@ from rag_pipeline.ingestion.writing import compute_data_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import (
         Chunk,
         DiscoveredDoc,
@@ -53,9 +52,7 @@ if TYPE_CHECKING:
         JsonValue,
         Payload,
     )
-    from rag_pipeline.core.protocols import LedgerEntry, StoredPoint, VectorIndex
     from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
-    from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.planning import Scan
 
 

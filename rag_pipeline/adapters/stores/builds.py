@@ -91,8 +91,12 @@ class BuildCatalog(ABC):
     @alone
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
-        if is_build_id(collection_id, self._collection) and collection_id != self.current_id():
+        if self._owns(collection_id) and collection_id != self.current_id():
             self._delete(collection_id)
+
+    def _owns(self, name: str) -> bool:
+        """Return True if a name has the form of the id of a build of this collection."""
+        return is_build_id(name, self._collection)
 
     def _check_space(self, stored: EmbeddingSpace, wanted: EmbeddingSpace | None) -> None:
         """Check that a build has the wanted embedding space; None accepts any.
@@ -168,10 +172,6 @@ def read_stamp(build_id: str) -> datetime:
 def is_older_than(build_id: str, age: timedelta) -> bool:
     """Return True if a build was started longer ago than `age`, according to the time in its id."""
     return datetime.now(UTC) - read_stamp(build_id) > age
-
-
-def forget_nothing(_: str) -> None:
-    """Do nothing: default of a catalog's `forget`, if nothing is kept outside the store."""
 
 
 def write_space(space: EmbeddingSpace) -> str:

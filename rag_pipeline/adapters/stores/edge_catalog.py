@@ -27,8 +27,6 @@ from rag_pipeline.adapters.stores.builds import (
     BuildCatalog,
     alone,
     find_cell,
-    forget_nothing,
-    is_build_id,
     list_folder,
     make_build_id,
     read_space,
@@ -299,7 +297,7 @@ class EdgeCatalog(BuildCatalog):
         root: Path,
         collection: str,
         timeout_s: float,
-        forget: Forget = forget_nothing,
+        forget: Forget = lambda _: None,
         describe_others: Callable[[], str] = str,
         lock: TakeLock = nullcontext,
     ) -> None:
@@ -312,7 +310,7 @@ class EdgeCatalog(BuildCatalog):
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none, without opening it."""
         current = read_in_use(self._root)["current"]
-        if not current or not is_build_id(current, self._collection):
+        if not current or not self._owns(current):
             return None
         return current if (self._root / current).is_dir() else None
 
@@ -339,7 +337,7 @@ class EdgeCatalog(BuildCatalog):
             StoreDamagedError: The file with the embedding space is damaged or missing.
         """
         folder = self._root / collection_id
-        if not is_build_id(collection_id, self._collection) or not folder.is_dir():
+        if not self._owns(collection_id) or not folder.is_dir():
             return None
         with describe_file_errors(self._root):
             try:
@@ -397,7 +395,7 @@ class EdgeCatalog(BuildCatalog):
         in_use = read_in_use(self._root)
         with describe_file_errors(self._root):
             for entry in list_folder(self._root):
-                if is_build_id(entry.name, self._collection):
+                if self._owns(entry.name):
                     if entry.name not in in_use.values():
                         self._delete_unless_open(entry.name)
                 elif entry.name.startswith(WAITING) and not self._is_fresh(entry):
@@ -441,7 +439,7 @@ class EdgeCatalog(BuildCatalog):
         """Delete the collection with all builds, except builds that a process has open."""
         with describe_file_errors(self._root):
             names = [entry.name for entry in list_folder(self._root)]
-            builds = [name for name in names if is_build_id(name, self._collection)]
+            builds = [name for name in names if self._owns(name)]
             deleted = [self._delete_unless_open(build) for build in builds]
             if all(deleted):
                 remove_tree(self._root)
@@ -492,10 +490,7 @@ class EdgeCatalog(BuildCatalog):
         return age_s <= self.timeout_s + LONGEST_WAIT_S
 
     def _is_built(self, collection_id: str) -> bool:
-        return (
-            is_build_id(collection_id, self._collection)
-            and self._locate_space(collection_id).is_file()
-        )
+        return self._owns(collection_id) and self._locate_space(collection_id).is_file()
 
     def _locate_space(self, collection_id: str) -> Path:
         return self._root / collection_id / "space.json"

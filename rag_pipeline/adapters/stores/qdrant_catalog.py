@@ -20,7 +20,6 @@ from rag_pipeline.adapters.stores.builds import (
     BuildCatalog,
     alone,
     find_cell,
-    forget_nothing,
     is_build_id,
     is_older_than,
     make_build_id,
@@ -207,7 +206,7 @@ class QdrantCatalog(BuildCatalog):
         self,
         connection: QdrantConnection,
         collection: str,
-        forget: Forget = forget_nothing,
+        forget: Forget = lambda _: None,
         layout: Layout = Layout(),  # frozen
         lock: TakeLock = nullcontext,
     ) -> None:
@@ -307,7 +306,7 @@ class QdrantCatalog(BuildCatalog):
         self.end_loading(collection_id, is_empty_left=True)
         self._write_aliases(collection_id, before)
         for name in existing - {collection_id, before}:
-            if is_build_id(name, self._collection):
+            if self._owns(name):
                 self._delete(name)
 
     @alone
@@ -318,7 +317,7 @@ class QdrantCatalog(BuildCatalog):
         """
         in_use = set(self._read_aliases().values())
         for name in self._read_collections() - in_use:
-            if is_build_id(name, self._collection) and is_older_than(name, _ABANDONED):
+            if self._owns(name) and is_older_than(name, _ABANDONED):
                 self._delete(name)
 
     @alone
@@ -329,7 +328,7 @@ class QdrantCatalog(BuildCatalog):
         """
         if self.current_id() is not None:
             return
-        found = [name for name in self._read_collections() if is_build_id(name, self._collection)]
+        found = [name for name in self._read_collections() if self._owns(name)]
         builds = sorted(found, key=read_stamp)
         if builds:
             self._write_aliases(builds[-1], builds[-2] if len(builds) > 1 else None)
@@ -352,7 +351,7 @@ class QdrantCatalog(BuildCatalog):
     def drop(self) -> None:
         """Delete the collection with all its builds and aliases."""
         for name in self._read_collections():
-            if is_build_id(name, self._collection):
+            if self._owns(name):
                 self._delete(name)
 
     @alone
@@ -420,7 +419,7 @@ class QdrantCatalog(BuildCatalog):
 
     def _refuse_foreign_collection(self) -> None:
         alias_target = self.current_id()
-        is_ours = alias_target is None or is_build_id(alias_target, self._collection)
+        is_ours = alias_target is None or self._owns(alias_target)
         if not is_ours or self._collection in self._read_collections():
             raise self._describe_foreign()
 
