@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
+from rag_pipeline.orchestration import jobs
 from rag_pipeline.orchestration.checks import document_checks, store_matches_ledger
 from rag_pipeline.orchestration.evaluating import (
     answer_feedback,
@@ -12,17 +13,6 @@ from rag_pipeline.orchestration.evaluating import (
     unanswered_questions,
 )
 from rag_pipeline.orchestration.ingesting import book_index, document_assets
-from rag_pipeline.orchestration.jobs import (
-    AUDIT_JOB,
-    DAILY_EVALUATION,
-    DAILY_FEEDBACK,
-    EVALUATE_JOB,
-    FEEDBACK_JOB,
-    INGEST_JOB,
-    NIGHTLY_AUDIT,
-    NIGHTLY_RECONCILIATION,
-    build_docs_sensor,
-)
 from rag_pipeline.orchestration.resources import (
     EvaluationResource,
     IngestionResource,
@@ -56,9 +46,9 @@ def build_defs(
             ],
         ),
         asset_checks=[document_checks, store_matches_ledger],
-        jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB, FEEDBACK_JOB],
-        sensors=[build_docs_sensor(sensor_interval_s), DAILY_EVALUATION],
-        schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT, DAILY_FEEDBACK],
+        jobs=[jobs.INGEST_JOB, jobs.AUDIT_JOB, jobs.EVALUATE_JOB, jobs.FEEDBACK_JOB],
+        sensors=[jobs.build_docs_sensor(sensor_interval_s), jobs.DAILY_EVALUATION],
+        schedules=[jobs.NIGHTLY_RECONCILIATION, jobs.NIGHTLY_AUDIT, jobs.DAILY_FEEDBACK],
         resources={
             "ingestion": IngestionResource(),
             "evaluation": EvaluationResource(),

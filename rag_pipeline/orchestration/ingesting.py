@@ -20,23 +20,9 @@ from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned, StageDone
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.orchestration import partitions
 from rag_pipeline.orchestration.checks import judge, log_verdict, read_verdicts, reconcile
 from rag_pipeline.orchestration.dead_runs import begin_run
-from rag_pipeline.orchestration.partitions import (
-    BOOK_INDEX,
-    CODE_VERSION,
-    DOC_PARTITIONS,
-    add_partitions,
-    find_newest,
-    mark_failed,
-    materialize,
-    read_selected_keys,
-    read_states,
-    read_version,
-    remove_partitions,
-    to_doc_id,
-    to_partition_key,
-)
 from rag_pipeline.orchestration.resources import IngestConfig, Ingestion, refuse_fields
 
 _DESCRIPTIONS = {
@@ -55,11 +41,11 @@ def _specs() -> list[dg.AssetSpec]:
         dg.AssetSpec(
             stage.value,
             deps=[stages[place - 1].value] if place else [],
-            partitions_def=DOC_PARTITIONS,
+            partitions_def=partitions.DOC_PARTITIONS,
             skippable=True,
             group_name="ingestion",
             description=_DESCRIPTIONS[stage],
-            code_version=CODE_VERSION,
+            code_version=partitions.CODE_VERSION,
             kinds={"qdrant"} if stage is Stage.POINTS else {"python"},
         )
         for place, stage in enumerate(stages)
@@ -79,8 +65,8 @@ def document_assets(
     Raises:
         dagster.Failure: At least one document failed; the other documents are indexed.
     """
-    keys = read_selected_keys(context.run, context.instance)
-    request = IngestionRequest(tuple(str(to_doc_id(key)) for key in keys))
+    keys = partitions.read_selected_keys(context.run, context.instance)
+    request = IngestionRequest(tuple(str(partitions.to_doc_id(key)) for key in keys))
     _ingest(context, ingestion, request, repeats=True)
     yield from ()
 
@@ -88,7 +74,7 @@ def document_assets(
 @dg.multi_asset(
     specs=[
         dg.AssetSpec(
-            BOOK_INDEX,
+            partitions.BOOK_INDEX,
             deps=[Stage.POINTS.value],
             skippable=True,
             group_name="ingestion",
@@ -98,7 +84,7 @@ def document_assets(
                 "DOC_PARTITIONS_LIMIT documents, it is the only record; such a book has no "
                 "partitions."
             ),
-            code_version=CODE_VERSION,
+            code_version=partitions.CODE_VERSION,
             kinds={"qdrant"},
         )
     ],
@@ -162,9 +148,11 @@ def _ingest(
         # The plan is older than what other runs have indexed meanwhile.
         reconcile(context.instance, ingestion.context, scan_docs(ingestion.context))
     elif planned is not None:
-        remove_partitions(context.instance, planned.scan, ())
+        partitions.remove_partitions(context.instance, planned.scan, ())
     if report.docs_processed or report.docs_deleted or report.docs_failed:
-        context.log_event(dg.AssetMaterialization(BOOK_INDEX, metadata=summarize(report)))
+        context.log_event(
+            dg.AssetMaterialization(partitions.BOOK_INDEX, metadata=summarize(report))
+        )
     if report.failures:
         raise dg.Failure(
             description=f"{report.docs_failed} document(s) failed; all other documents are indexed",
@@ -202,7 +190,9 @@ class DocReports:
         self._shown: dict[tuple[Stage, str], tuple[str | None, str | None]] = {}
         self._verdicts: dict[str, bool] = {}
         self._found: list[tuple[str, tuple[Finding, ...]]] = []
-        known = add_partitions(context.instance, map(to_partition_key, doc_ids))
+        known = partitions.add_partitions(
+            context.instance, map(partitions.to_partition_key, doc_ids)
+        )
         if known and not repeats:
             self._read_shown(known)
 
@@ -211,7 +201,7 @@ class DocReports:
         context = self._context
         if isinstance(event, DocFailure):
             context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
-            mark_failed(context.instance, context.run, event)
+            partitions.mark_failed(context.instance, context.run, event)
         elif isinstance(event, DocDeleted):
             context.log.info("%s and its %d points were removed", event.doc_id, event.point_count)
         elif isinstance(event, StageDone):
@@ -226,20 +216,20 @@ class DocReports:
     def _read_shown(self, keys: set[str]) -> None:
         instance = self._context.instance
         for stage in Stage:
-            states = read_states(instance, stage, keys)
+            states = partitions.read_states(instance, stage, keys)
             green = [key for key in keys if states.get(key) == "MATERIALIZED"]
-            for key, record in find_newest(instance, stage, green).items():
-                self._shown[stage, key] = read_version(record)
+            for key, record in partitions.find_newest(instance, stage, green).items():
+                self._shown[stage, key] = partitions.read_version(record)
         self._verdicts = read_verdicts(instance, keys)
 
     def _add_output(self, done: StageDone) -> None:
-        key = to_partition_key(done.doc_id)
-        is_new = self._shown.get((done.stage, key)) != (done.data_version, CODE_VERSION)
+        key = partitions.to_partition_key(done.doc_id)
+        is_new = self._shown.get((done.stage, key)) != (done.data_version, partitions.CODE_VERSION)
         if is_new:
             # `context.log_event` would also keep each event in memory until the run ends, which is
             # too much for a rebuild: it processes all documents in one run.
             step = self._context.op_execution_context.get_step_execution_context()
-            event = materialize(done.stage, key, done.data_version, _describe(done))
+            event = partitions.materialize(done.stage, key, done.data_version, _describe(done))
             dg.DagsterEvent.asset_materialization(step, event)
         if done.stage is Stage.POINTS and (
             is_new or self._verdicts.get(key) is not (not done.faults)

@@ -19,17 +19,7 @@ from rag_pipeline.answering import AsyncAnswerStream, PreparedAnswer
 from rag_pipeline.answering.grounding import decline, make_refusal
 from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.core.protocols import LoggedAnswer
-from rag_pipeline.serving.api.bodies import (
-    KEEP_ALIVE,
-    PROTOCOL,
-    AnswerBody,
-    AnswerRequest,
-    DoneBody,
-    describe_answer,
-    describe_events,
-    encode_event,
-    list_sources,
-)
+from rag_pipeline.serving.api import bodies
 from rag_pipeline.serving.api.problems import describe_error, document_problems, log_failure
 from rag_pipeline.serving.api.service import Service, get_service
 from rag_pipeline.serving.replies import (
@@ -60,7 +50,7 @@ class Asked:
     """A question whose passages were found, before its answer is written."""
 
     service: Service
-    body: AnswerRequest
+    body: bodies.AnswerRequest
     prepared: PreparedAnswer
     conversation_id: str
     started: float
@@ -69,7 +59,7 @@ class Asked:
 
 
 async def prepare(
-    request: Request, body: AnswerRequest, service: Annotated[Service, Depends(get_service)]
+    request: Request, body: bodies.AnswerRequest, service: Annotated[Service, Depends(get_service)]
 ) -> Asked | None:
     """Validate a question and find its passages, so that failures still have a status.
 
@@ -95,7 +85,7 @@ async def prepare(
     "/answers",
     response_model=None,
     responses={
-        200: {"model": AnswerBody, "content": {EVENT_STREAM: describe_events()}},
+        200: {"model": bodies.AnswerBody, "content": {EVENT_STREAM: bodies.describe_events()}},
         **_PROBLEMS,
     },
 )
@@ -124,26 +114,32 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
     grounding = asked.prepared.grounding
     try:
         async with stream, aclosing(_read_pieces(stream)) as pieces:
-            yield encode_event("start", _describe_start(asked))
-            sources = list_sources(grounding)
-            yield encode_event("sources", {"confidence": grounding.confidence, "sources": sources})
+            yield bodies.encode_event("start", _describe_start(asked))
+            sources = bodies.list_sources(grounding)
+            yield bodies.encode_event(
+                "sources", {"confidence": grounding.confidence, "sources": sources}
+            )
             voice = asked.service.assistant.voice
             declined = make_refusal(decline(grounding, voice), voice).text
             async for piece in pieces:
                 if piece is None:
-                    yield KEEP_ALIVE
+                    yield bodies.KEEP_ALIVE
                 elif piece != declined and grounding.level is not Level.NOT_COVERED:
-                    yield encode_event("delta", {"text": piece})
+                    yield bodies.encode_event("delta", {"text": piece})
             content = _finish(asked, await stream.answer())
         if content["refusal"] is not None:
-            yield encode_event("refusal", content["refusal"])
-        done = {name: value for name, value in content.items() if name in DoneBody.__annotations__}
-        yield encode_event("done", done)
+            yield bodies.encode_event("refusal", content["refusal"])
+        done = {
+            name: value
+            for name, value in content.items()
+            if name in bodies.DoneBody.__annotations__
+        }
+        yield bodies.encode_event("done", done)
     except Exception as error:  # noqa: BLE001  # the status is sent already, so an event tells
         code, message, transient, wait = describe_error(error)
         log_failure("stream_failed", error)
         failure = {"code": code, "message": message, "transient": transient}
-        yield encode_event("error", {**failure, "retry_after_s": wait})
+        yield bodies.encode_event("error", {**failure, "retry_after_s": wait})
 
 
 async def _read_pieces(stream: AsyncAnswerStream) -> AsyncGenerator[str | None, None]:
@@ -166,7 +162,7 @@ async def _read_pieces(stream: AsyncAnswerStream) -> AsyncGenerator[str | None, 
 def _describe_start(asked: Asked) -> dict[str, Any]:
     model = asked.service.assistant.chat_model
     return {
-        "protocol": PROTOCOL,
+        "protocol": bodies.PROTOCOL,
         "answer_id": asked.answer_id,
         "conversation_id": asked.conversation_id,
         "mode": asked.prepared.query.mode.value,
@@ -186,7 +182,7 @@ def _finish(asked: Asked, answer: Answer) -> dict[str, Any]:
     return {
         "answer_id": asked.answer_id,
         "conversation_id": asked.conversation_id,
-        **describe_answer(answer, prepared),
+        **bodies.describe_answer(answer, prepared),
         "timings_ms": {name: round(spent, 1) for name, spent in steps.items()},
     }
 

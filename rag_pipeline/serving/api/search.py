@@ -13,19 +13,7 @@ from rag_pipeline.answering.quoting.passages import hide_section_solutions
 from rag_pipeline.core.protocols import Rating
 from rag_pipeline.retrieval import count_filter_values, find_entries, read_contents, read_section
 from rag_pipeline.retrieval.contents import SectionText
-from rag_pipeline.serving.api.bodies import (
-    ID_PATTERN,
-    AboutBody,
-    ContentsBody,
-    FeedbackRequest,
-    FiltersBody,
-    GlossaryBody,
-    GlossaryRequest,
-    SearchBody,
-    SearchRequest,
-    describe_page,
-    describe_search,
-)
+from rag_pipeline.serving.api import bodies
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.service import Service, get_service
 from rag_pipeline.serving.replies import AsciiJsonResponse, answer_disconnected, run_while_connected
@@ -39,22 +27,24 @@ _UNKNOWN: Final = "This answer is unknown. It may have expired or been deleted."
 
 router = APIRouter(prefix="/v1")
 _Shared = Annotated[Service, Depends(get_service)]
-_Id = Annotated[str, Path(pattern=ID_PATTERN)]
+_Id = Annotated[str, Path(pattern=bodies.ID_PATTERN)]
 _Address = Annotated[str, QueryParameter(max_length=2_000)]
 
 
-@router.post("/search", responses={200: {"model": SearchBody}, **_SEARCHING}, response_model=None)
-async def search(request: Request, body: SearchRequest, service: _Shared) -> Response:
+@router.post(
+    "/search", responses={200: {"model": bodies.SearchBody}, **_SEARCHING}, response_model=None
+)
+async def search(request: Request, body: bodies.SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     assistant = service.assistant
     searching = assistant.arun(lambda: assistant.retriever.retrieve(body.to_query()))
     result = await run_while_connected(request.receive, searching)
     if result is None:
         return answer_disconnected()
-    return AsciiJsonResponse(describe_search(result))
+    return AsciiJsonResponse(bodies.describe_search(result))
 
 
-@router.get("/about", responses={200: {"model": AboutBody}}, response_model=None)
+@router.get("/about", responses={200: {"model": bodies.AboutBody}}, response_model=None)
 async def describe_assistant(service: _Shared) -> Response:
     """Return the name of the assistant, what its source is called, and its language."""
     voice = service.assistant.voice
@@ -63,7 +53,9 @@ async def describe_assistant(service: _Shared) -> Response:
     )
 
 
-@router.get("/filters", responses={200: {"model": FiltersBody}, **_READING}, response_model=None)
+@router.get(
+    "/filters", responses={200: {"model": bodies.FiltersBody}, **_READING}, response_model=None
+)
 async def list_filters(service: _Shared) -> Response:
     """Return the values of each filter with their numbers of passages."""
     assistant = service.assistant
@@ -71,7 +63,9 @@ async def list_filters(service: _Shared) -> Response:
     return AsciiJsonResponse({"filters": values})
 
 
-@router.get("/contents", responses={200: {"model": ContentsBody}, **_READING}, response_model=None)
+@router.get(
+    "/contents", responses={200: {"model": bodies.ContentsBody}, **_READING}, response_model=None
+)
 async def list_contents(
     service: _Shared,
     module: _Address | None = None,
@@ -88,7 +82,7 @@ async def list_contents(
     pages = await assistant.arun(
         lambda: read_contents(assistant.retriever, module, url, version=version, locale=locale)
     )
-    return AsciiJsonResponse({"pages": [describe_page(page) for page in pages]})
+    return AsciiJsonResponse({"pages": [bodies.describe_page(page) for page in pages]})
 
 
 @router.get(
@@ -106,9 +100,9 @@ async def show_section(service: _Shared, url: _Address) -> Response:
 
 
 @router.post(
-    "/glossary", responses={200: {"model": GlossaryBody}, **_LOOKING_UP}, response_model=None
+    "/glossary", responses={200: {"model": bodies.GlossaryBody}, **_LOOKING_UP}, response_model=None
 )
-async def look_up(body: GlossaryRequest, service: _Shared) -> Response:
+async def look_up(body: bodies.GlossaryRequest, service: _Shared) -> Response:
     """Return the entries of the book's glossaries for the terms and symbols in a text."""
     assistant = service.assistant
     entries = await assistant.arun(lambda: find_entries(assistant.retriever, body.text))
@@ -118,7 +112,7 @@ async def look_up(body: GlossaryRequest, service: _Shared) -> Response:
 @router.post(
     "/feedback", status_code=204, responses=document_problems(400, 404, 415, 422, 429, 500, 503)
 )
-async def rate(body: FeedbackRequest, service: _Shared) -> None:
+async def rate(body: bodies.FeedbackRequest, service: _Shared) -> None:
     """Store a rating of an answer; a later rating replaces it."""
     log = service.log
     if log is None:
