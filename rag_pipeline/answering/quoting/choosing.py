@@ -83,15 +83,22 @@ def _is_named(heading: str, subject: str) -> bool:
     """Return True if a heading is the subject, apart from stop words, word forms and brackets.
 
     `Intersection over union (IoU)` is named by each of its two names and by both together, and
-    `Module 2: Sensors` by the words before the colon. A number at the end, such as that of a
-    version, may be missing from the subject.
+    `Spanning tree protocol (STP)` by `STP protocol` too. `Module 2: Sensors` is named by the words
+    before the colon. A number at the end, such as that of a version, may be missing from the
+    subject.
     """
-    names = [heading, _BRACKETS.sub(" ", heading), *_BRACKETS.findall(heading)]
+    short = _BRACKETS.findall(heading)
+    names = [heading, _BRACKETS.sub(" ", heading), *short]
     names += _NUMBERED.findall(heading)
     names += [_VERSION.sub("", name) for name in names]
     asked = [subject, _BRACKETS.sub(" ", subject), *_BRACKETS.findall(subject)]
     terms = {tuple(extract_terms(name)) for name in asked} - {()}
-    return any(tuple(extract_terms(name)) in terms for name in names)
+    whole = find_distinct_terms(heading)
+    return any(tuple(extract_terms(name)) in terms for name in names) or any(
+        set() < find_distinct_terms(name) <= set(words) <= whole
+        for name in short
+        for words in terms
+    )
 
 
 @lru_cache(maxsize=64)
