@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote, urljoin
 
 from rag_pipeline.core.errors import ConfigurationError, DocumentError
@@ -81,17 +81,12 @@ class SitePage:
     entries: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SiteSection:
-    """A top-level group of a sidebar with its pages in the order of the sidebar.
+SiteSection: TypeAlias = tuple[str, list[SitePage]]
+"""A group of a sidebar: label and pages, in the order of the sidebar.
 
-    Attributes:
-        label: Label of the sidebar category; empty for pages that are in no category.
-        pages: The pages of the group and of the groups inside it. May be empty.
-    """
-
-    label: str
-    pages: tuple[SitePage, ...]
+The label is empty for pages that are in no category. The pages of the groups inside it belong to
+it too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +172,7 @@ class BuiltSite:
                 [(str(item["label"]), [item]) for item in items] if is_category else [("", items)]
             ):
                 paths = dict.fromkeys(self._list_paths(members))
-                yield SiteSection(label, tuple(pages[path] for path in paths if path in pages))
+                yield label, [pages[path] for path in paths if path in pages]
 
     def _list_paths(self, items: Iterable[dict[str, Any]]) -> Iterator[str]:
         for item in items:
@@ -592,22 +587,22 @@ def _name_index_file(path: str, base_path: str) -> str:
     return f"{path.removeprefix(base_path)}index.md".lstrip("/")
 
 
-def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[tuple[str, list[SitePage]]]:
+def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[SiteSection]:
     """Return label and pages of each section of `llms.txt`, without pages that have no text.
 
     Each page is in its first section only. Pages outside of categories come last,
     except those before the first category, and so do pages that are in no sidebar.
     """
     seen: set[str] = set()
-    sections: list[tuple[str, list[SitePage]]] = []
+    sections: list[SiteSection] = []
     loose: list[SitePage] = []
-    has_categories = any(section.label for section in site.sections)
-    for section in site.sections:
-        pages = [page for page in section.pages if page.path in texts and page.path not in seen]
+    has_categories = any(label for label, _ in site.sections)
+    for label, members in site.sections:
+        pages = [page for page in members if page.path in texts and page.path not in seen]
         seen.update(page.path for page in pages)
-        if section.label or not sections:
+        if label or not sections:
             first = _FIRST_PAGES if has_categories else _ALL_PAGES
-            sections += [(section.label or first, pages)] if pages else []
+            sections += [(label or first, pages)] if pages else []
         else:
             loose += pages
     loose += [
@@ -618,9 +613,7 @@ def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[tuple[str, 
     return [*sections, (_OTHER_PAGES, loose)] if loose else sections
 
 
-def _write_index(
-    site: BuiltSite, names: Mapping[str, str], sections: Iterable[tuple[str, list[SitePage]]]
-) -> str:
+def _write_index(site: BuiltSite, names: Mapping[str, str], sections: Iterable[SiteSection]) -> str:
     """Return the text of `llms.txt`: the site, and its pages with their descriptions."""
     parts = _write_head(site)
     for label, pages in sections:
@@ -634,9 +627,7 @@ def _write_index(
     return "\n\n".join(parts) + "\n"
 
 
-def _write_full(
-    site: BuiltSite, sections: Iterable[tuple[str, list[SitePage]]], texts: dict[str, str]
-) -> str:
+def _write_full(site: BuiltSite, sections: Iterable[SiteSection], texts: dict[str, str]) -> str:
     """Return the text of `llms-full.txt`: the texts of all pages of the index, in its order."""
     parts = _write_head(site)
     for _, pages in sections:

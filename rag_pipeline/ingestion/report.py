@@ -238,7 +238,13 @@ def describe_changes(settings: Settings, recorded: RecordedSite | None, scan: Sc
     """
     if recorded is None:
         return []
-    lines = [f"The site changed: {one}" for one in _compare_settings(recorded.site, settings.site)]
+    lines = []
+    for name in SITE_FIELDS:
+        old, new = (getattr(one, name) for one in (recorded.site, settings.site))
+        if old != new:
+            unset = "/" if name == "route_base_path" else OPEN
+            shown = f"was {_show(old, unset)} and is {_show(new, unset)}"
+            lines.append(f"The site changed: SITE_{name.upper()} {shown}")
     before, now = dict[str, Source](), dict[str, Source]()
     if recorded.sources is not None and (recorded.sources or settings.sources):
         before = _by_prefix(recorded.sources, recorded.site)
@@ -267,14 +273,6 @@ def _by_prefix(sources: Sequence[Source], site: SiteSettings) -> dict[str, Sourc
         name="docs", folder=Path(), prefix="", route_base_path=site.route_base_path.strip("/")
     )
     return {source.prefix: source for source in sources or (docs,)}
-
-
-def _compare_settings(before: SiteSettings, now: SiteSettings) -> Iterator[str]:
-    for name in SITE_FIELDS:
-        old, new = getattr(before, name), getattr(now, name)
-        if old != new:
-            unset = "/" if name == "route_base_path" else OPEN
-            yield f"SITE_{name.upper()} was {_show(old, unset)} and is {_show(new, unset)}"
 
 
 def _compare_sources(before: dict[str, Source], now: dict[str, Source]) -> Iterator[str]:

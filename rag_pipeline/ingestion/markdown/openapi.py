@@ -451,10 +451,8 @@ def _list_operations(
                 operation = resolver.resolve(entries[method], place)
                 shared = resolver.resolve(entries.get("parameters") or [], place)
                 own = operation.get("parameters")
-                given = [
-                    *_list_objects(shared),
-                    *_list_objects(own),
-                ]  # the operation's own replace shared ones
+                # The operation's own parameters replace shared ones.
+                given = [*_list_objects(shared), *_list_objects(own)]
                 named = {(one.get("name"), one.get("in")): one for one in given}
                 operation["parameters"] = [*named.values()]
                 yield {**operation, "method": method, "path": str(path)}
