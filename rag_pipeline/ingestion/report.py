@@ -246,7 +246,7 @@ def describe_changes(settings: Settings, recorded: RecordedSite | None, scan: Sc
             shown = f"was {_show(old, unset)} and is {_show(new, unset)}"
             lines.append(f"The site changed: SITE_{name.upper()} {shown}")
     before, now = dict[str, Source](), dict[str, Source]()
-    if recorded.sources is not None and (recorded.sources or settings.sources):
+    if recorded.sources or settings.sources:
         before = _by_prefix(recorded.sources, recorded.site)
         now = _by_prefix(settings.sources or (), settings.site)
         lines += _compare_sources(before, now)

@@ -257,9 +257,7 @@ def _make_entry(row: Any) -> LedgerEntry:  # noqa: ANN401  # a row of either dat
 
 def dump_site(recorded: RecordedSite) -> str:
     """Return a recorded site as a JSON text."""
-    stored = dataclasses.asdict(recorded.site)
-    if recorded.sources is not None:
-        stored["sources"] = dump_sources(recorded.sources)
+    stored = dataclasses.asdict(recorded.site) | {"sources": dump_sources(recorded.sources)}
     return json.dumps(stored)
 
 
@@ -268,7 +266,7 @@ def load_site(text: str) -> RecordedSite | None:
     try:
         values = dict(json.loads(text))
         values["markdown_format"] = MarkdownFormat(values["markdown_format"])
-        sources = read_sources(values.pop("sources", None))
+        sources = read_sources(values.pop("sources")) or ()
         return RecordedSite(SiteSettings(**values), sources)
     except (ValueError, TypeError, KeyError):
         return None

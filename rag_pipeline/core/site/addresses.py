@@ -181,11 +181,11 @@ class RecordedSite:
     Attributes:
         site: The settings of the site.
         sources: The sources of the book, with folders relative to the docs folder. Empty if there
-            is only the docs folder, and None if an earlier release wrote the record.
+            is only the docs folder.
     """
 
     site: SiteSettings
-    sources: tuple[Source, ...] | None = None
+    sources: tuple[Source, ...] = ()
 
 
 def read_sources(value: object) -> tuple[Source, ...] | None:

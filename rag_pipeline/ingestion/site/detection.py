@@ -325,7 +325,7 @@ def check_sources(settings: Settings, doc_ids: Collection[str], ledger: Ledger |
     if settings.sources is not None or not doc_ids or ledger is None:
         return
     config, recorded = find_config(settings.docs_dir), ledger.read_site()
-    known = (recorded and recorded.sources) or ()
+    known = recorded.sources if recorded else ()
     for doc_id in doc_ids:
         places = list(_find_places(doc_id, settings.docs_dir, known))
         if config is not None:
@@ -357,7 +357,7 @@ def check_detected(context: IngestionContext, site: DetectedSite) -> None:
     found = {source.prefix for source in site.sources}
     lost = [
         str(source)
-        for source in (recorded and recorded.sources) or ()
+        for source in (recorded.sources if recorded else ())
         if source.prefix not in found and (settings.docs_dir / source.folder).is_dir()
     ]
     if lost:

@@ -109,7 +109,6 @@ def test_the_recorded_site_can_be_read_back_by_another_process(open_ledger: Open
     source = Source(name="api", folder=Path("../api"), prefix="api/", fallback=Path("../en"))
     for site in (
         RecordedSite(SiteSettings(base_url="https://a.example"), (source,)),
-        RecordedSite(SiteSettings(), ()),
         RecordedSite(SiteSettings()),
     ):
         open_ledger().record_site(site)
