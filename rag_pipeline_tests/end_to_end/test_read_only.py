@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING
 
 import pytest
-from filelock import FileLock
 
+from rag_pipeline.adapters import local_files
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline_tests.congruence.points import SPACE, make_point
@@ -64,11 +64,11 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """
     opened: list[Path] = []
 
-    def refuse(lock: FileLock, *_: object, **__: object) -> None:
-        opened.append(Path(lock.lock_file))
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), lock.lock_file)
+    def refuse(path: Path, kind: int) -> None:
+        opened.append(path)
+        _raise_read_only(path, kind)
 
-    monkeypatch.setattr(FileLock, "acquire", refuse)
+    monkeypatch.setattr(local_files, "_try_lock", refuse)
     return opened
 
 
@@ -97,7 +97,7 @@ def test_a_copy_is_outdated_when_the_store_has_changed(
 ) -> None:
     reader = EdgeCatalog(tmp_path / "store", "book", 0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FileLock, "acquire", _raise_read_only)
+        patch.setattr(local_files, "_try_lock", _raise_read_only)
         copy = reader.open_current(SPACE)
     with closing(catalog.open_current(SPACE)) as store:
         store.upsert([make_point(2)])
@@ -105,14 +105,14 @@ def test_a_copy_is_outdated_when_the_store_has_changed(
     assert copy.count() == 1
     copy.close()
     with pytest.MonkeyPatch.context() as patch, closing(catalog.open_current(SPACE)):
-        patch.setattr(FileLock, "acquire", _raise_read_only)
+        patch.setattr(local_files, "_try_lock", _raise_read_only)
         with pytest.raises(StoreLockedError, match="another process has"):
             reader.open_current(SPACE)
     assert list(temporary.iterdir()) == []
 
 
-def _raise_read_only(*_: object, **__: object) -> None:
-    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+def _raise_read_only(path: Path, _kind: int) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
 
 def test_questions_and_audits_work_on_a_read_only_mount(

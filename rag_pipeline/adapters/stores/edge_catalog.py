@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
-import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -20,9 +20,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from filelock import FileLock, Timeout
-
-from rag_pipeline.adapters.local_files import remove_tree, warn_once, write_text_atomically
+from rag_pipeline.adapters.local_files import (
+    hold_lock,
+    remove_tree,
+    warn_once,
+    write_text_atomically,
+)
 from rag_pipeline.adapters.stores.builds import (
     BuildCatalog,
     alone,
@@ -57,6 +60,7 @@ LONGEST_WAIT_S: Final = 0.25
 
 _FIRST_WAIT_S: Final = 0.02
 _NOT_WRITABLE: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_LOCKED_ADVICE: Final = "Wait until that process ends"
 _MORE_ROOM: Final = "Free disk space, or set TMPDIR to a folder with more space"
 
 
@@ -120,25 +124,21 @@ def open_build(folder: Path) -> OpenBuild:
             raise
         return _open_copy(folder)
     try:
-        return OpenBuild(load_shard(folder / "shard"), lock.release)
+        return OpenBuild(load_shard(folder / "shard"), lock.close)
     except BaseException:
-        lock.release()
+        lock.close()
         raise
 
 
-def lock_build(folder: Path) -> FileLock:
-    """Lock a build and return the lock.
+def lock_build(folder: Path) -> ExitStack:
+    """Lock a build. Closing the result releases the lock, and so does the end of the process.
 
     Raises:
         StoreLockedError: Another process has the build open. This function does not wait.
         OSError: The lock file cannot be written.
     """
-    # Any thread may close the store and release the lock. The system does it after a crash.
-    lock = FileLock(folder / "lock", thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise _describe_lock(lock.lock_file) from error
+    lock = ExitStack()
+    lock.enter_context(hold_lock(folder / "lock", 0.0, _LOCKED_ADVICE))
     return lock
 
 
@@ -165,8 +165,8 @@ def _open_copy(folder: Path) -> OpenBuild:
     shard = Path(copy.name, "shard")
     try:
         with _lock_for_reading(folder / "lock"):
-            sizes = [_measure(file) for file in _list_files(folder)]
-            check_space(Path(copy.name), sum(sizes), _MORE_ROOM)
+            blocks = sum(file.stat().st_blocks for file in _list_files(folder))  # holes have none
+            check_space(Path(copy.name), blocks * 512, _MORE_ROOM)
             copied_at_ns = find_last_change(folder)
             shutil.copytree(folder / "shard", shard, copy_function=_copy_without_holes)
         shard.chmod(0o700)
@@ -180,23 +180,17 @@ def _open_copy(folder: Path) -> OpenBuild:
 def _lock_for_reading(path: Path) -> Iterator[None]:
     """Hold a lock file that cannot be written, so that a process that can write it waits.
 
-    Nothing is locked if the file is missing, or on Windows.
+    Nothing is locked if the file is missing.
     """
-    if sys.platform == "win32" or not path.exists():
+    if not path.exists():
         yield
         return
-    import fcntl  # noqa: PLC0415  # Windows has no such module
-
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise _describe_lock(path) from error
+            raise StoreLockedError(f"another process holds {path}. {_LOCKED_ADVICE}") from error
         yield
-
-
-def _describe_lock(path: str | Path) -> StoreLockedError:
-    return StoreLockedError(f"another process holds {path}. Wait until that process ends")
 
 
 def _describe_wait(root: Path, timeout_s: float) -> StoreLockedError:
@@ -212,17 +206,8 @@ def _list_files(folder: Path) -> list[Path]:
     return [file for file in (folder / "shard").rglob("*") if file.is_file()]
 
 
-def _measure(file: Path) -> int:
-    """Return the bytes that a file takes on the disk; holes take none."""
-    state = file.stat()
-    return getattr(state, "st_blocks", -(-state.st_size // 512)) * 512
-
-
 def _copy_without_holes(source: str, target: str) -> None:
     """Copy a file; its holes stay holes, because the engine reserves far more than it uses."""
-    if not hasattr(os, "SEEK_DATA"):
-        shutil.copyfile(source, target)
-        return
     with Path(source).open("rb", 0) as reader, Path(target).open("wb", 0) as writer:
         size = os.fstat(reader.fileno()).st_size
         writer.truncate(size)
@@ -366,7 +351,7 @@ class EdgeCatalog(BuildCatalog):
             lock = lock_build(self._root / collection_id)
             shard = create_shard(self._root / collection_id / "shard", space.model.dim)
             write_text_atomically(self._locate_space(collection_id), write_space(space))
-        return EdgeStore(shard, space, self._root / collection_id, lock.release)
+        return EdgeStore(shard, space, self._root / collection_id, lock.close)
 
     @alone
     def switch_to(self, collection_id: str) -> None:
@@ -476,10 +461,8 @@ class EdgeCatalog(BuildCatalog):
             lock = lock_build(self._root / collection_id)
         except StoreLockedError:
             return False
-        try:
+        with lock:
             self._delete(collection_id)
-        finally:
-            lock.release()
         return True
 
     def _is_fresh(self, mark: Path) -> bool:

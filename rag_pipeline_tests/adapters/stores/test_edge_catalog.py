@@ -115,7 +115,9 @@ def test_a_build_that_is_locked_without_a_wait_is_an_error_without_a_time(
     ):
         EdgeCatalog(root, "book", 30.0).create(SPACE)
     lock = root / str(build_id) / "lock"
-    assert str(caught.value) == f"another process holds {lock}. Wait until that process ends"
+    assert (
+        str(caught.value) == f"another process holds the lock {lock}. Wait until that process ends"
+    )
 
 
 @pytest.mark.slow
