@@ -81,14 +81,14 @@ def test_locks_exclude_others_and_shared_locks_only_those_that_do_not_share(
         with theirs.hold("other", 0.0), open_state("another").locks.hold("book", 0.0):
             pass
     with (
-        mine.hold("book", 0.0),
+        mine.hold("book", 30.0),  # until the server notices
         pytest.raises(StoreLockedError, match=r"held the lock .* for 0\.1 s.*INGEST_LOCK_TIMEOUT"),
         theirs.hold("book", 0.1, shared=True),
     ):
         pass
-    with pytest.raises(KeyError), mine.hold("book", 0.0):
+    with pytest.raises(KeyError), mine.hold("book", 30.0):
         raise KeyError
-    with theirs.hold("book", 0.0):
+    with theirs.hold("book", 30.0):
         pass
 
 

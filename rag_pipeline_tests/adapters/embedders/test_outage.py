@@ -74,7 +74,7 @@ def test_a_service_that_recovers_embeds_all_texts_and_warns_before_each_retry(
         return Reply(503) if len(received) < 3 else embed(request)
 
     with caplog.at_level(logging.WARNING, "rag_pipeline"), serve(answer) as server:
-        rows, usage = connect(server.url).embed_passages(TEXTS)
+        rows, usage = connect(server.url, timeout_s=20.0).embed_passages(TEXTS)
     assert (rows.shape, usage.retries) == ((40, DIM), 2)
     assert len(caplog.records) == 2
     assert "HTTP 503" in caplog.records[0].getMessage()
