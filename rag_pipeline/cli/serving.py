@@ -57,7 +57,7 @@ def mcp(docs_dir: DocsDir = None) -> None:
     require_packages("serve", *_PACKAGES)
     settings = load_index(docs_dir)
     from rag_pipeline.answering.assistant import open_assistant
-    from rag_pipeline.serving.mcp.server import run_stdio
+    from rag_pipeline.serving.mcp import run_stdio
 
     with open_assistant(settings) as assistant:
         run_stdio(assistant)

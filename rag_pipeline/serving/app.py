@@ -59,7 +59,7 @@ def mount_mcp(
     """
 
     def build() -> tuple[ASGIApp, StreamableHTTPSessionManager]:
-        from rag_pipeline.serving.mcp.server import build_http_app  # noqa: PLC0415  # slow to load
+        from rag_pipeline.serving.mcp import build_http_app  # noqa: PLC0415  # slow to load
 
         return build_http_app(assistant, allowed_hosts, allowed_origins)
 

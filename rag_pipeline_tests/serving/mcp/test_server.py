@@ -25,8 +25,7 @@ from rag_pipeline.retrieval.open_index import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.access import ProtectedApp, read_access_rules
 from rag_pipeline.serving.app import mount_mcp
-from rag_pipeline.serving.mcp.server import build_mcp_server, describe_coverage
-from rag_pipeline.serving.mcp.tools import cut_text
+from rag_pipeline.serving.mcp import build_mcp_server, cut_text, describe_coverage
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     NoCache,
@@ -156,7 +155,7 @@ def test_an_agent_uses_all_tools_over_standard_input(folder: Path) -> None:
     code = f"""
 from pathlib import Path
 from rag_pipeline.answering import open_assistant
-from rag_pipeline.serving.mcp.server import run_stdio
+from rag_pipeline.serving.mcp import run_stdio
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 with open_assistant(make_settings(Path({str(folder)!r}))) as assistant:
     run_stdio(assistant)
