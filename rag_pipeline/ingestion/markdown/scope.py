@@ -217,7 +217,7 @@ class Scope:
                 return [Piece(start, close, label)]
         if name and is_component(name):
             return self._read_component(scanner, name, start, close)
-        return [Piece(*span) for span in find_tag_texts(scanner.text, start, close)]
+        return [Piece(*span) for span in find_tag_texts(scanner, start, close)]
 
     def _find_image(self, scanner: Scanner, name: str, start: int, close: int) -> None:
         """Remember a tag that shows an image file."""

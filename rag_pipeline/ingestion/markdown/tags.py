@@ -25,11 +25,7 @@ _QUOTED: Final = (
     r"""/(?![*/])(?:[^\\/\[\n]|\\.|\[(?:[^]\\\n]|\\.){1,40}\]){1,99}/"""
 )
 _BRACE_JUMP: Final = re.compile(rf"[{{}}]|{_QUOTED}")
-_NAMED_ATTRIBUTE: Final = re.compile(
-    r"""\b(?P<name>label|title|alt|summary|value)\s*[=:]\s*(?:\{\s*)?(?P<quote>["'`])(?P<text>.*?)(?P=quote)""",
-    re.DOTALL,
-)
-_TAG_NAME: Final = re.compile(r"</?([\w.:-]*)")
+_SHOWN: Final = frozenset({"label", "title", "alt", "summary", "value"})
 _LITERAL: Final = re.compile(r"""\{\s*(["'`])((?:(?!\1|\\|\$\{).)*)\1\s*\}""", re.DOTALL)
 _VALUE: Final = re.compile(
     r"""(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\\n]|\\.)*)(?P=quote)"""
@@ -202,23 +198,26 @@ def _unescape(match: re.Match[str]) -> str:
     return _ESCAPED.get(match[2], match[2])
 
 
-def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def find_tag_texts(scanner: Scanner, start: int, close: int) -> list[tuple[int, int]]:
     """Return the start and end offsets of the attribute values of a tag that readers see.
 
     These are the values of `label`, `title`, `alt` and `summary`. If a `TabItem` tag has none of
     them, its `value` is returned. Empty values are left out.
 
     Args:
-        text: Text that contains the tag.
+        scanner: Scanner of the whole source.
         start: Offset of the tag's first character.
-        end: Offset after the tag's last character.
+        close: Offset after the tag's last character.
     """
-    name = _TAG_NAME.match(text, start, end)
-    is_tab = name is not None and name.group(1).endswith("TabItem")
+    opening = _OPENING.match(scanner.text, start, close)
+    is_tab = opening is not None and opening[1].endswith("TabItem")
     shown: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
-    for match in _NAMED_ATTRIBUTE.finditer(text, start, end):
-        if match["text"].strip():
-            shown[match["name"] == "value"].append(match.span("text"))
+    for name, first, last, is_expression in list_attributes(scanner, start, close):
+        span: tuple[int, int] | None = (first, last)
+        if is_expression:
+            span = find_literal(scanner.text, first - 1, last + 1)
+        if name in _SHOWN and span and scanner.text[slice(*span)].strip():
+            shown[name == "value"].append(span)
     return shown[False] or (shown[True] if is_tab else [])
 
 
