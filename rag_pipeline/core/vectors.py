@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-FORMAT_VERSION: Final = 15
+FORMAT_VERSION: Final = 16
 """Version of the chunks, texts and terms that ingestion derives from the same Markdown.
 
 Increase it with every change of the tokenizer, cleaning, chunking, embedding text or sparse terms.

@@ -321,6 +321,7 @@ _COLON: Final = re.compile(r"\s*:")
 _NAMED: Final = re.compile(r"\s(?:name|param|prop|property|field|parameter)\s*=")
 _CONSTANTS: Final = frozenset({"true", "false", "null", "undefined"})
 _COLOUR: Final = re.compile(r"#[0-9a-fA-F]{3,8}")
+_NUMBER: Final = re.compile(r"\s*-?\d[\d_.]*\s*")
 _MOST_TEXT: Final = 100_000  # characters of one tag
 _MOST_NESTED: Final = 5  # components inside the attributes of components
 
@@ -384,8 +385,13 @@ class PropTexts:
             return
         # If the tag has a name, its `type` is the type of what it describes.
         described = _NAMED.search(text, start, min(close, start + _MOST_TEXT)) is not None
+        has_content = not text.startswith("/>", close - 2)
         for name, first, last, is_expression in list_attributes(self.scanner, start, close):
-            if not _is_text(component, name, self.rules, described=described):
+            # A number in a tag around other content, such as `cols={2}`, arranges the content.
+            arranges = has_content and is_expression and _NUMBER.fullmatch(text, first, last)
+            if not _is_text(
+                component, name, self.rules, described=described, arranges=bool(arranges)
+            ):
                 continue
             if is_expression:
                 self._read_value(component, name, first - 1, last + 1, depth)
@@ -504,9 +510,16 @@ class PropTexts:
             self.pieces.append((name, Piece(start, end, text, joint=joint)))
 
     def join(self) -> list[Piece]:
-        """Return the texts as pieces; short `name: value` pairs of one tag form one row."""
+        """Return the texts as pieces; short `name: value` pairs of one tag form one row.
+
+        A number gets its name too if it is the only text of a tag.
+        """
         pairs = [name for name, _ in self.pieces if _BARE.fullmatch(name) is None]
         is_row = len({name for name, _ in self.pieces}) > 1 and len(pairs) == len(set(pairs))
+        if len(self.pieces) == 1:
+            ((_, only),) = self.pieces
+            shown = only.text or self.scanner.text[only.start : only.end]
+            is_row = _NUMBER.fullmatch(shown) is not None
         joined: list[Piece] = []
         in_row = False
         for name, piece in self.pieces:
@@ -535,14 +548,16 @@ def is_component(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _is_text(component: str, name: str, rules: str, *, described: bool) -> bool:
+def _is_text(
+    component: str, name: str, rules: str, *, described: bool, arranges: bool = False
+) -> bool:
     """Return True if the strings of an attribute or key are text."""
     for owner in (component, "*"):
         for own in (name, "*"):
             found = _read_rules(rules).get((owner, own))
             if found is not None:
                 return found
-    if name == "type" and not described:
+    if arranges or (name == "type" and not described):
         return False
     return _NOT_TEXT.fullmatch(name) is None
 

@@ -43,6 +43,12 @@ def _read(source: str, rules: str = "") -> tuple[str, tuple[str, ...]]:
         ('<Box header={<Tag label="New" />} className="x" style={{color: "red"}} />', "New"),
         ('<Alert type="danger" text="Hot." />', "Hot."),
         ('A <Badge text="beta" /> feature.', "A beta feature."),
+        ("<Columns count={2}>\nSalt.\n</Columns>", "Salt."),
+        ('<Columns count={-2.5} title="Salt">\nDry.\n</Columns>', "Salt\nDry."),
+        ('<Since version="9" />', "version: 9"),
+        ("<Since version={9} />", "version: 9"),
+        ('<Since label="9" />', "9"),
+        ("<Series points={[4, 5]} />", "4\n5"),
         ('<Dot color="#ff0000" label="Red" onClick={() => go("x")} />', "Red"),
         ('export const rows = ["One", "Two"];\n\n<Steps items={rows} />', "One\nTwo"),
         ('<input type="text" name="q" placeholder="x" />', ""),
@@ -67,6 +73,12 @@ def test_strings_of_components_are_text_unless_their_name_says_otherwise(
 )
 def test_a_setting_adds_exceptions_for_own_components(rules: str, shown: str) -> None:
     assert _read('<Card variant="wide" kind="new" title="Beta" itemId="x" />', rules)[0] == shown
+
+
+def test_a_setting_shows_a_number_of_a_tag_around_other_content() -> None:
+    step = "<Step number={2}>\nStir.\n</Step>"
+    assert _read(step)[0] == "Stir."
+    assert _read(step, "Step.number")[0] == "number: 2\nStir."
 
 
 @pytest.mark.parametrize(
