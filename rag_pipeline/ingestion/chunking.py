@@ -487,7 +487,11 @@ def _build_chunk(
     figures: Sequence[Figure],
 ) -> Chunk:
     document, path = parsed.document, draft.path
-    breadcrumb = _build_breadcrumb(document.title, path)
+    steps = (item if isinstance(item, str) else item.text for item in path)
+    texts = [step for step in steps if step]
+    # A first heading that is equal to the title is not repeated.
+    below = texts[1:] if texts[:1] == [document.title] else texts
+    breadcrumb = (document.title, *below)
     heading = next((item for item in reversed(path) if not isinstance(item, str)), None)
     anchor = heading.anchor if heading is not None else None
     chosen = {
@@ -556,13 +560,6 @@ def _locate(origins: Sequence[LineOrigin], block: TextBlock) -> TextBlock:
     """Return a block of a chunk's text with its lines in the document's file."""
     first, last = (find_page_line(origins, line) for line in (block.start_line, block.end_line))
     return replace(block, start_line=first, end_line=last)
-
-
-def _build_breadcrumb(title: str, path: Path) -> tuple[str, ...]:
-    """Return the title and the path; a first heading equal to the title is not repeated."""
-    steps = (item if isinstance(item, str) else item.text for item in path)
-    texts = [step for step in steps if step]
-    return (title, *(texts[1:] if texts[:1] == [title] else texts))
 
 
 def _find_content_type(parsed: ParsedDoc, draft: _Draft) -> ContentType:

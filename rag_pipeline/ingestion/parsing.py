@@ -262,7 +262,10 @@ def _build_document(
         file_title = name_post(place)
     # Folders of posts and pages are not modules of a book.
     parts = place if kind is SourceKind.DOCS else place.rsplit("/", 1)[-1]
-    module, chapter = find_module(parts, front_matter)
+    # The module is the first folder with a name like `module-1`, or else the first folder.
+    folders = parts.split("/")[:-1]
+    at = next((i for i, name in enumerate(folders) if _MODULE_FOLDER.fullmatch(name)), 0)
+    module, chapter = (*folders[at : at + 2], "", "")[:2]
     return Document(
         doc_path=doc.doc_id,
         title=front_matter.text("title") or written_title or file_title,
@@ -272,8 +275,8 @@ def _build_document(
         sidebar_label=front_matter.text("sidebar_label"),
         sidebar_position=front_matter.number("sidebar_position"),
         content_type=find_content_type(place, front_matter),
-        module=module,
-        chapter=chapter,
+        module=front_matter.text("module") or module,
+        chapter=front_matter.text("chapter") or chapter,
         url=url,
         headings=headings,
         edition=find_edition(doc.source, doc.doc_id),
@@ -304,19 +307,6 @@ def find_title(source: str, body_start: int, headings: Iterable[Heading]) -> str
 
 def _find_kind(doc: DiscoveredDoc) -> SourceKind:
     return doc.source.kind if doc.source else SourceKind.DOCS
-
-
-def find_module(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
-    """Return the module and the chapter of a document; empty texts if there are none.
-
-    `module` and `chapter` in the front matter take precedence. Otherwise the module is the first
-    folder of the path with a name like `module-1`, or else the first folder, and the chapter is
-    the folder directly below the module.
-    """
-    folders = doc_path.split("/")[:-1]
-    at = next((i for i, name in enumerate(folders) if _MODULE_FOLDER.fullmatch(name)), 0)
-    module, chapter = (*folders[at : at + 2], "", "")[:2]
-    return front_matter.text("module") or module, front_matter.text("chapter") or chapter
 
 
 def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:

@@ -38,7 +38,7 @@ from rag_pipeline.ingestion.markdown.source import (
     read_front_matter,
 )
 from rag_pipeline.ingestion.markdown.tags import read_strings
-from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
+from rag_pipeline.ingestion.site.docusaurus_config import find_config_in
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def find_site_dir(place: str, path: Path) -> Path:
     docs_dir = Path(os.path.abspath(path))  # noqa: PTH100  # symbolic links must not be resolved
     for _ in place.split("/"):
         docs_dir = docs_dir.parent
-    config = find_config_above(docs_dir)
+    config = find_config_in(docs_dir.parents)
     return docs_dir.parent if config is None else config.parent
 
 

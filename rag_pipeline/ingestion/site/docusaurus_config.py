@@ -236,18 +236,11 @@ def list_configs(site_dir: Path) -> list[Path]:
 
 def find_config(docs_dir: Path) -> Path | None:
     """Return the `docusaurus.config` file of the site that a docs folder belongs to."""
-    return _find_in(list_site_folders(docs_dir))
+    return find_config_in(list_site_folders(docs_dir))
 
 
-def find_config_above(docs_dir: Path) -> Path | None:
-    """Return the `docusaurus.config` in the nearest folder above a docs folder, if there is one.
-
-    Symbolic links in the path of the docs folder are not followed.
-    """
-    return _find_in(docs_dir.absolute().parents)
-
-
-def _find_in(folders: Iterable[Path]) -> Path | None:
+def find_config_in(folders: Iterable[Path]) -> Path | None:
+    """Return the `docusaurus.config` in the first of some folders that has one."""
     return next((paths[0] for folder in folders if (paths := list_configs(folder))), None)
 
 
