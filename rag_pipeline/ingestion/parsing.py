@@ -117,8 +117,9 @@ def parse_doc(
         drops_title=_find_kind(doc) is SourceKind.BLOG,
         component_text=site.component_text,
     )
-    if front_matter.flag(UNREAD_FIELD) and doc.written:
-        content = replace(content, unread_tags=(CARD_LIST,))
+    if is_written and spec is None:  # a card of a generated index may name a component
+        unread = (CARD_LIST,) if doc.written and front_matter.flag(UNREAD_FIELD) else ()
+        content = replace(content, uses=(), unread_tags=unread)
     content, problems = _add_operation(doc, front_matter, content)
     if spec is not None:
         headings = (replace(one, anchor=spec.anchors.get(one.line)) for one in content.headings)

@@ -348,3 +348,9 @@ def test_a_card_that_names_the_list_does_not_show_it_again(docs: Path) -> None:
     )
     assert _read(docs)["parts/index.md"][2].split("\n")[1] == "- **Rim**: The rim holds the tyre."
     assert len(_read(docs)["parts/index.md"][2].split("\n")) == 3
+
+
+def test_a_generated_index_shows_each_card_once(docs: Path) -> None:
+    (docs / "parts" / "hub.md").write_text("---\ndescription: With <DocCardList />.\n---\n# Hub\n")
+    (docs / "parts" / "_category_.json").write_text(_category(link={"type": "generated-index"}))
+    assert _read(docs)["parts/_category_.json"][2].count("The rim holds the tyre.") == 1
