@@ -86,10 +86,9 @@ _TAG_NAME: Final = re.compile(r"<([A-Za-z][\w.]*)")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _CHILDREN: Final = frozenset({"props.children", "children"})
 _SHOWS_NOTHING: Final = frozenset({"true", "false", "null", "undefined", ""})
-_CHOICE: Final = re.compile(
-    r"""\{\s*label:\s*(["'`])(?P<label>[^"'`]*)\1\s*,\s*value:\s*(["'`])(?P<value>[^"'`]*)\3"""
-    r"""|\{\s*value:\s*(["'`])(?P<value2>[^"'`]*)\5\s*,\s*label:\s*(["'`])(?P<label2>[^"'`]*)\7"""
-)
+# An object, such as {label: "Linux", value: "linux", attributes: {className: "tux"}}.
+_CHOICE: Final = re.compile(r"\{(?=\s*\w+\s*:)[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
+_CHOSEN: Final = re.compile(r"""\b(label|value)\s*:\s*(["'`])((?:(?!\2)[^\n])*)\2""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,5 +345,7 @@ def _read_constants(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_choices(tag: str) -> Iterable[tuple[str, str]]:
-    for match in _CHOICE.finditer(tag):
-        yield match["value"] or match["value2"] or "", match["label"] or match["label2"] or ""
+    for choice in _CHOICE.findall(tag):
+        found = {name: text for name, _, text in _CHOSEN.findall(choice)}
+        if len(found) == 2:  # a label and a value
+            yield found["value"], found["label"]
