@@ -197,6 +197,7 @@ def join_pieces(pieces: Sequence[Piece]) -> tuple[str, tuple[TextBlock, ...]]:
         The text and its blocks. A block that was cut between two overlapping chunks is whole again.
     """
     joined, blocks = pieces[0][1], list(pieces[0][0].blocks)
+    last = _find_last(blocks, range(len(blocks)))
     for (before, _), (piece, text) in pairwise(pieces):
         overlap = 0
         if piece.start_byte < before.end_byte:
@@ -205,14 +206,20 @@ def join_pieces(pieces: Sequence[Piece]) -> tuple[str, tuple[TextBlock, ...]]:
         rest = text[overlap:]
         joined = joined if overlap else f"{joined}\n\n"
         fresh = overlap + len(rest) - len(rest.lstrip("\n"))
-        _add_blocks(blocks, piece.blocks, fresh, len(joined) - overlap)
+        last = _add_blocks(blocks, last, piece.blocks, fresh, len(joined) - overlap)
         joined += rest
     return joined, tuple(blocks)
 
 
+def _find_last(blocks: Sequence[TextBlock], places: Sequence[int]) -> list[int]:
+    """Return those places in a list of blocks whose block ends last."""
+    end = max((blocks[at].end for at in places), default=0)
+    return [at for at in places if blocks[at].end == end]
+
+
 def _add_blocks(
-    blocks: list[TextBlock], added: Sequence[TextBlock], fresh: int, shift: int
-) -> None:
+    blocks: list[TextBlock], last: list[int], added: Sequence[TextBlock], fresh: int, shift: int
+) -> list[int]:
     """Append the blocks of the next chunk to the blocks of the text that was joined so far.
 
     A block that begins in the overlap is merged into the last block of its kind in the joined text,
@@ -220,20 +227,27 @@ def _add_blocks(
 
     Args:
         blocks: The blocks of the joined text, changed in place.
+        last: The places of the blocks at the end of the joined text.
         added: The blocks of the next chunk, including those in the overlap.
         fresh: Offset in the next chunk's text at which the text after the overlap begins.
         shift: Number to add to an offset in the next chunk's text to get the joined text's.
+
+    Returns:
+        The places of the blocks at the end of the new joined text.
     """
-    seam = max((block.end for block in blocks), default=0)
+    changed = []
     for block in added:
         if block.end <= fresh:
             continue
         end = block.end + shift
-        cut = [at for at, kept in enumerate(blocks) if kept.kind is block.kind and kept.end == seam]
+        cut = [at for at in last if at not in changed and blocks[at].kind is block.kind]
         if block.start < fresh and cut:
+            changed.append(cut[-1])
             blocks[cut[-1]] = replace(blocks[cut[-1]], end=end, end_line=block.end_line)
         else:
+            changed.append(len(blocks))
             blocks.append(replace(block, start=max(block.start, fresh) + shift, end=end))
+    return _find_last(blocks, changed) or last
 
 
 def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:

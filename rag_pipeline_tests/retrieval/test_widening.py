@@ -10,6 +10,7 @@ from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline_tests.answering.factories import make_chunk
+from rag_pipeline_tests.growth import assert_linear
 
 FENCE = "```py\nx = 1\n```"
 
@@ -76,3 +77,9 @@ def test_a_block_cut_between_chunks_reaches_from_its_first_to_its_last_line() ->
         place = replace(make_chunk().metadata, start_byte=at, end_byte=at + len(text))
         pieces.append((replace(place, blocks=(block,)), text))
     assert join_pieces(pieces) == (source, (TextBlock(TextBlockKind.PARAGRAPH, 0, 28, 5, 7),))
+
+
+def test_the_time_to_join_grows_in_proportion_to_the_chunks() -> None:
+    text = "- Two\n- Three\n- Four\n- Five"
+    chunk = replace(make_chunk().metadata, end_byte=0, blocks=find_text_blocks(text))
+    assert_linear(lambda count: join_pieces([(chunk, text)] * count), 1_000)
