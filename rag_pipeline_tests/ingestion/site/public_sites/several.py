@@ -199,5 +199,5 @@ SEVERAL: Final = PublicSite(
         )
         for locale in ("en", "fr")
     },
-    notes=("The plugin ./src/plugins/changelog/index.js has the route /changelog",),
+    notes=("./src/plugins/changelog/index.js with the route /changelog",),
 )
