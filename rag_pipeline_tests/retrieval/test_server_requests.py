@@ -41,9 +41,14 @@ def running(tmp_path: Path) -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def on_server(
-    running: LoopbackServer, book_settings: Settings, book_points: list[Point]
+    running: LoopbackServer,
+    book_settings: Settings,
+    book_points: list[Point],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Retriever]:
-    """A retriever over the tiny book on a server."""
+    """A retriever over the tiny book on a server, which does not look for changes meanwhile."""
+    monkeypatch.setattr("rag_pipeline.retrieval.opening._SERVER_RECHECK_S", 3_600.0)
+    monkeypatch.setattr("rag_pipeline.retrieval.open_index._FACTS_AGE_S", 3_600.0)
     settings = book_settings.model_copy(update={"qdrant_url": running.url})
     catalog = connect_catalog(settings)
     with open_retriever(book_settings) as embedded:
