@@ -371,11 +371,18 @@ def _judge_form(part: Part, kind: QuestionKind, *, asks_trouble: bool) -> tuple[
         return (_CODE, f"contains {kind.value}") if wanted[kind] else (0.0, "")
     if kind is QuestionKind.DEFINITION and is_code:
         return _UNFIT_CODE, "is code"
-    if kind is QuestionKind.HOW_TO and (part.has_code or not _STEP_KINDS.isdisjoint(part.kinds)):
+    if kind is QuestionKind.HOW_TO and (part.has_code or _gives_steps(part)):
         return _STEPS, "contains steps"
     if set(part.kinds) == {TextBlockKind.CODE}:
         return _UNFIT_CODE, "is code without an introduction"
     return 0.0, ""
+
+
+def _gives_steps(part: Part) -> bool:
+    """Return True for a list or formula, unless it asks something, as exercises do."""
+    return not _STEP_KINDS.isdisjoint(part.kinds) and not any(
+        sentence.rstrip(" *_").endswith("?") for sentence in part.sentences
+    )
 
 
 def _judge_content(part: Part, *, is_weak: bool, about_book: bool) -> tuple[float, str]:

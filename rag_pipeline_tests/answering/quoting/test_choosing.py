@@ -315,6 +315,13 @@ def test_steps_answer_a_question_how_to_do_something_before_a_short_entry_of_the
     assert choose("pot", entry, recipe)[0] == entry.text
 
 
+def test_a_list_that_asks_the_reader_is_no_list_of_steps() -> None:
+    text = make_source("In a pot, a loaf bakes below a lid that keeps the steam.", "Bread", "Pots")
+    asks = "1. Heat a pot and bake a loaf. How thick is its crust?\n2. Repeat it without a lid."
+    exercise = make_source(asks, "Bread", "Check your understanding", score=0.45)
+    assert choose("How do I bake a loaf in a pot?", text, exercise)[0] == text.text
+
+
 KINDS = "| Pot | Crust |\n|---|---|\n| iron | thin |\n| clay | thick |"
 
 
