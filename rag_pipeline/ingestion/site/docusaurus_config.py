@@ -307,7 +307,7 @@ def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> S
 
 
 def _join(field: str, value: str | bool, *parts: ConfigValue) -> DetectedValue:  # noqa: FBT001  # a value
-    """Return the value of a field of the site settings, which is made of some parts."""
+    """Return the value of a site setting, with the origin and problems of its parts."""
     # A value counts as read if only some of its parts are defaults.
     order = (Origin.UNKNOWN, Origin.GUESS, Origin.READ, Origin.DEFAULT)
     origin = min((part.origin for part in parts), key=order.index)
