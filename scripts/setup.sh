@@ -12,6 +12,7 @@ set -eu
 venv=${1:?usage: setup.sh VENV_DIR [dev]}
 part=${2:-}
 wanted='import sys; sys.exit(sys.version_info < (3, 11))'
+can_work_for_others='import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))'
 busy=$venv/.installing # exists while packages are installed, and after a set-up that was killed
 log=$(mktemp)
 ticker=''
@@ -96,9 +97,9 @@ has_pip() {
 
 create_environment() {
     if [ -n "$uv" ]; then
-        "$uv" venv --allow-existing --python "$(command -v "$python")" "$venv" # 3 s faster than venv, which installs pip
+        "$uv" venv --allow-existing --python "$(command -v "$python")" "$venv"
     else
-        "$python" -m venv "$venv"
+        "$python" -m venv --without-pip "$venv" # installing pip takes seconds, and the Python usually has one
     fi
 }
 
@@ -113,13 +114,18 @@ use_settings_of_pip() {
     done
 }
 
+# Runs the pip of the environment, or that of another Python: since 22.3, pip can work for other environments.
 run_pip() {
-    "$venv/bin/python" -m pip --disable-pip-version-check --no-input -q install --retries 2 --no-compile "$@"
+    pip=$(find_python)
+    if "$venv/bin/python" -c 'import pip' 2>/dev/null || ! "$pip" -c "$can_work_for_others" 2>/dev/null; then
+        pip=$venv/bin/python
+        "$pip" -c 'import pip' 2>/dev/null || "$pip" -m ensurepip
+    fi
+    "$pip" -m pip --python "$venv/bin/python" --disable-pip-version-check --no-input -q install --retries 2 --no-compile "$@"
 }
 
 # Installs the version of uv that requirements-dev.lock names.
 install_uv() {
-    "$venv/bin/python" -m pip --version || "$venv/bin/python" -m ensurepip
     sed -n '/^uv==/,/[^\\]$/p' requirements-dev.lock >"$venv/uv.lock"
     run_pip --no-deps --require-hashes -r "$venv/uv.lock"
 }
