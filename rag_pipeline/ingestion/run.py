@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -114,33 +115,46 @@ _GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run 
 
 def carry_out(
     run: IngestionRun, docs: Sequence[DiscoveredDoc], deletes: Sequence[DocId]
-) -> Iterator[IngestionEvent]:
+) -> Generator[IngestionEvent]:
     """Process `docs` in groups of about 256 chunks, then delete the documents in `deletes`.
 
-    The store is open only while a group is written.
+    The store is open only while a group is written. While the caller records the results of a
+    group, a thread embeds the next group.
     """
-    group: list[DocInProgress] = []
-    for doc in docs:
-        work = DocInProgress(doc)
-        with _keep_failure(work, Stage.PARSED):
-            prepare_doc(run, work)
-        group.append(work)
-        if sum(len(entry.chunks) for entry in group) >= _GROUP_CHUNKS:
-            yield from _finish_group(run, group)
-            group = []
-    if group:
-        yield from _finish_group(run, group)
+    groups = _embed_groups(run, docs)
+    with ThreadPoolExecutor(1, "embedding") as thread:
+        group = next(groups, None)
+        while group is not None:
+            _write_group(run, _without_failures(group))
+            following = thread.submit(next, groups, None)
+            yield from _list_results(run, group)
+            group = following.result()
     if deletes:
         made_with = run.context.fingerprint_of
         rest = plan_ingestion(run.scan.discovery, run.ledger.entries(), made_with).process
         yield from _delete_docs(run, leave_moved(deletes, run.scan.entries, rest))
 
 
-def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
-    """Embed and write a group of chunked documents, then yield their results and failures."""
-    _embed_group(run, _without_failures(group))
-    _write_group(run, _without_failures(group))
+def _embed_groups(
+    run: IngestionRun, docs: Sequence[DiscoveredDoc]
+) -> Iterator[list[DocInProgress]]:
+    """Parse, chunk and embed `docs`, and yield them in groups of about 256 chunks."""
+    group: list[DocInProgress] = []
+    for doc in docs:
+        work = DocInProgress(doc)
+        with _keep_failure(work, Stage.PARSED):
+            prepare_doc(run, work)
+        group.append(work)
+        if doc is docs[-1] or sum(len(entry.chunks) for entry in group) >= _GROUP_CHUNKS:
+            _embed_group(run, _without_failures(group))
+            yield group
+            group = []
+
+
+def _list_results(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
+    """Yield the results and failures of a group that was written."""
     for work in group:
+        work.vectors = ()  # the next group needs the memory
         yield from work.results.values()
         if work.failure is not None:
             yield _record_failure(run, work.doc, work.failure)
@@ -347,7 +361,6 @@ def run_ingestion(
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
             _check_gone(context, request, scan)
             target = _choose_target(context, request, scan)
-            check_plan(context, request, target)
             docs, deletes, failures = _choose_free(context, request, run_id, target)
             planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
             yield planned
@@ -357,7 +370,8 @@ def run_ingestion(
             with ExitStack() as stack:
                 if request.rebuild:
                     run = replace(run, store=stack.enter_context(run.hold_store()))
-                for event in follow_run(planned, carry_out(run, docs, deletes), announce):
+                events = stack.enter_context(closing(carry_out(run, docs, deletes)))
+                for event in follow_run(planned, events, announce):
                     if isinstance(event, DocFailure):
                         failed.append(event)
                     if isinstance(event, StageDone):
@@ -411,12 +425,17 @@ def _check_gone(context: IngestionContext, request: IngestionRequest, scan: Scan
 
 
 def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:
-    """Return the scan of the collection to write to; a new collection plans all documents."""
+    """Return the scan of the collection to write to; a new collection plans all documents.
+
+    Raises:
+        PlanOutdatedError: The run was planned for other documents. Nothing was changed.
+    """
     collection_id = choose_collection(context, rebuild=request.rebuild)
-    if collection_id == scan.collection_id:
-        return scan
-    plan = plan_ingestion(scan.discovery, {}, context.fingerprint_of)  # a new ledger is empty
-    return Scan(scan.discovery, collection_id, {}, {}, plan)
+    if collection_id != scan.collection_id:
+        plan = plan_ingestion(scan.discovery, {}, context.fingerprint_of)  # a new ledger is empty
+        scan = Scan(scan.discovery, collection_id, {}, {}, plan)
+    check_plan(context, request, scan)
+    return scan
 
 
 def _open_run(

@@ -1,6 +1,6 @@
-"""Dagster asset checks: one per rule with a verdict per document, and the audit of the store.
+"""Dagster asset checks: the rules of documents with a verdict each, and the audit of the store.
 
-A run that indexes a document logs the verdicts of its rules. The checks can also be executed alone.
+A run that indexes a document logs its verdict. The checks can also be executed alone.
 This module writes the verdicts to Dagster's event log itself. If the checks yielded them, Dagster
 would not record which document a verdict is about when a run has many documents.
 """
@@ -35,29 +35,32 @@ from rag_pipeline.orchestration.partitions import (
 from rag_pipeline.orchestration.resources import Ingestion
 
 _POINTS: Final = dg.AssetKey(Stage.POINTS.value)
-_NAMES: Final = tuple(rule.name for rule in DOCUMENT_RULES)
+DOCUMENT_CHECK: Final = "document_rules"
+"""Name of the check with a verdict for each document."""
+
 _PASSED: Final = "SUCCEEDED"
 _FAILED: Final = "FAILED"
 _GROUP: Final = 50  # documents whose materializations are looked up at once
 _FEW: Final = 500  # documents that are named in a query
 
 
-def _specify_checks() -> list[dg.AssetCheckSpec]:
+def _specify_check() -> dg.AssetCheckSpec:
+    rules = "\n".join(f"- `{rule.name}`: {rule.ensures}" for rule in DOCUMENT_RULES)
     with warnings.catch_warnings():
         # Dagster may still change partitioned checks. Tests run with its lowest and newest version.
         warnings.filterwarnings("ignore", message="Specifying a partitions_def on an AssetCheck")
-        return [
-            dg.AssetCheckSpec(
-                rule.name, asset=_POINTS, description=rule.ensures, partitions_def=DOC_PARTITIONS
-            )
-            for rule in DOCUMENT_RULES
-        ]
+        return dg.AssetCheckSpec(
+            DOCUMENT_CHECK,
+            asset=_POINTS,
+            description=f"What was written of each document follows these rules:\n\n{rules}",
+            partitions_def=DOC_PARTITIONS,
+        )
 
 
 @dg.multi_asset_check(
     name="document_checks",
-    specs=_specify_checks(),
-    can_subset=True,
+    specs=[_specify_check()],
+    can_subset=True,  # lets the check end without a result
 )
 def document_checks(
     context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[Ingestion]
@@ -70,43 +73,40 @@ def document_checks(
     begin_run(context.instance, context.run.run_id, ingestion.context.services.run_locks)
     if _POINTS in (context.run.asset_selection or ()):
         return
-    names = {key.name for key in context.selected_asset_check_keys}
     keys = read_selected_keys(context.run, context.instance)
     doc_ids = [to_doc_id(key) for key in keys] or None
-    for verdict in judge(context.instance, check_indexed(ingestion.context, doc_ids), names):
+    for verdict in judge(context.instance, check_indexed(ingestion.context, doc_ids)):
         log_verdict(context, verdict)
     yield from ()
 
 
 def judge(
-    instance: dg.DagsterInstance,
-    found: Iterable[tuple[str, Sequence[Finding]]],
-    names: Collection[str] = _NAMES,
+    instance: dg.DagsterInstance, found: Iterable[tuple[str, Sequence[Finding]]]
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """Yield a verdict on the recorded version of each document for each rule, in groups.
+    """Yield a verdict on the recorded version of each document, in groups.
 
     Dagster shows a verdict of a partition only while the verdict names its last materialization.
 
     Args:
         instance: The Dagster instance.
         found: Documents with their violations of the rules in `DOCUMENT_RULES`.
-        names: The rules to judge by.
     """
     rest = iter(found)
     while group := list(islice(rest, _GROUP)):
         keys = {doc_id: to_partition_key(doc_id) for doc_id, _ in group}
         targets = find_newest(instance, Stage.POINTS, keys.values())
         for doc_id, faults in group:
-            for name in names:
-                details = [one.detail for one in faults if one.kind == name]
-                yield dg.AssetCheckEvaluation(
-                    asset_key=_POINTS,
-                    check_name=name,
-                    passed=not details,
-                    metadata={"faults": "; ".join(details)} if details else {},
-                    partition=keys[doc_id],
-                    target_materialization_data=_name_target(targets.get(keys[doc_id])),
-                )
+            broken: dict[str, list[str]] = {}
+            for fault in faults:
+                broken.setdefault(fault.kind, []).append(fault.detail)
+            yield dg.AssetCheckEvaluation(
+                asset_key=_POINTS,
+                check_name=DOCUMENT_CHECK,
+                passed=not faults,
+                metadata={name: "; ".join(details) for name, details in broken.items()},
+                partition=keys[doc_id],
+                target_materialization_data=_name_target(targets.get(keys[doc_id])),
+            )
 
 
 def log_verdict(
@@ -121,7 +121,7 @@ def log_verdict(
 def read_verdicts(
     instance: dg.DagsterInstance, keys: Collection[str] | None = None
 ) -> dict[str, bool]:
-    """Return which documents pass all rules, for those that have a verdict for each rule.
+    """Return which documents follow all rules, for those that have a verdict.
 
     Verdicts on an earlier version of a document do not count.
 
@@ -130,17 +130,15 @@ def read_verdicts(
         keys: Partition keys to look for; None for all documents.
     """
     chosen = None if keys is None or len(keys) > _FEW else list(keys)
-    checks = [dg.AssetCheckKey(_POINTS, name) for name in _NAMES]
+    checks = [dg.AssetCheckKey(_POINTS, DOCUMENT_CHECK)]
     known = instance.event_log_storage.get_asset_check_partition_info(checks, None, chosen)
-    verdicts: dict[str, list[str]] = {}
-    for one in known:
-        if one.is_current and one.partition_key is not None:
-            verdicts.setdefault(one.partition_key, []).append(one.latest_execution_status.name)
-    ended = [_PASSED, _FAILED]
+    states = {
+        one.partition_key: one.latest_execution_status.name for one in known if one.is_current
+    }
     return {
-        key: set(states) == {_PASSED}
-        for key, states in verdicts.items()
-        if sum(state in ended for state in states) == len(_NAMES)
+        key: state == _PASSED
+        for key, state in states.items()
+        if key is not None and state in {_PASSED, _FAILED}
     }
 
 

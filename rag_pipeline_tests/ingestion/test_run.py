@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rag_pipeline.core.errors import DocsFolderError, StoreError
+from rag_pipeline.core.errors import DocsFolderError, EmbeddingServiceError, StoreError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion import planning
+from rag_pipeline.ingestion import run as run_module
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book, replace_services
+from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from rag_pipeline.core.protocols import PointStore
+    from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.planning import Scan
 
@@ -206,3 +210,64 @@ def test_the_first_build_does_not_wait_for_itself(
     report = book.ingest(IngestionRequest(rebuild=True), context=context)
     assert report.docs_processed == len(PAGES)
     assert len(opened) == 1  # only by the run, which keeps it open
+
+
+class WatchedEmbedder(HashingEmbedder):
+    """An embedder that says when it is called, and fails in a call."""
+
+    def __init__(self, *, fails_at: int = 0) -> None:
+        super().__init__()
+        self.fails_at = fails_at
+        self.called = threading.Semaphore(0)
+
+    def embed_passages(self, texts: Sequence[str], *options: Any) -> Any:  # noqa: ANN401  # as it is
+        """Embed the texts, unless this call has to fail."""
+        self.called.release()
+        if self.calls + 1 == self.fails_at:
+            raise EmbeddingServiceError("the service does not answer")
+        return super().embed_passages(texts, *options)
+
+
+@pytest.fixture
+def watched(book: Book, monkeypatch: pytest.MonkeyPatch) -> IngestionContext:
+    """The context of a book whose documents are groups of their own, with a watched embedder."""
+    monkeypatch.setattr(run_module, "_GROUP_CHUNKS", 1)
+    return replace_services(book.build_context(), embedder=WatchedEmbedder())
+
+
+def test_the_next_group_is_embedded_while_the_results_of_a_group_are_recorded(
+    watched: IngestionContext,
+) -> None:
+    embedder = cast("WatchedEmbedder", watched.services.embedder)
+    with closing(run_ingestion(watched, IngestionRequest(), "run")) as events:
+        next(event for event in events if isinstance(event, StageDone))
+        assert all(embedder.called.acquire(timeout=30) for _ in range(2))
+        assert embedder.calls == 2  # not more than one group ahead
+        list(events)
+    assert embedder.calls == len(PAGES)
+
+
+def test_a_run_that_is_closed_early_leaves_no_thread_and_embeds_no_text_twice(
+    book: Book, watched: IngestionContext
+) -> None:
+    threads = threading.active_count()
+    with closing(run_ingestion(watched, IngestionRequest(), "run")) as events:
+        next(event for event in events if isinstance(event, StageDone))
+    assert threading.active_count() == threads
+    embedder = cast("WatchedEmbedder", watched.services.embedder)
+    assert embedder.calls == 2
+    assert book.ingest(context=watched).failures == []
+    assert embedder.calls == len(PAGES)
+    assert scan_docs(watched).plan.is_empty
+
+
+def test_a_service_that_fails_ends_the_run_after_the_results_of_the_group_before(
+    watched: IngestionContext,
+) -> None:
+    embedder = cast("WatchedEmbedder", watched.services.embedder)
+    embedder.fails_at = 2
+    kinds: list[type] = []
+    events = run_ingestion(watched, IngestionRequest(), "run")
+    with pytest.raises(EmbeddingServiceError, match=f"1 of {len(PAGES)} documents are indexed"):
+        kinds.extend(map(type, events))
+    assert kinds == [RunPlanned, *[StageDone] * len(Stage), RunFailed]

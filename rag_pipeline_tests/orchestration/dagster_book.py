@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from rag_pipeline.core.models import Stage
+from rag_pipeline.orchestration.checks import DOCUMENT_CHECK
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS
 
@@ -68,12 +69,12 @@ class DagsterBook:
             raise_on_error=False,
         )
 
-    def read_verdicts(self, check: str, *partitions: str) -> dict[str, str]:
+    def read_verdicts(self, *partitions: str) -> dict[str, str]:
         """Return the verdict that the UI shows for each partition, such as `SUCCEEDED`.
 
         The UI shows no verdict on an earlier materialization of a partition.
         """
-        key = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), check)
+        key = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), DOCUMENT_CHECK)
         storage = self.instance.event_log_storage
         found = storage.get_asset_check_partition_info([key], partition_keys=partitions)
         return {

@@ -12,8 +12,8 @@ import pytest
 from rag_pipeline.core.errors import PlanOutdatedError, SpaceMismatchError
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
+from rag_pipeline.orchestration.checks import DOCUMENT_CHECK
 from rag_pipeline.orchestration.dead_runs import PROCESS_TAG, name_process
 from rag_pipeline.orchestration.ingesting import preview_chunks
 from rag_pipeline.orchestration.jobs import INGEST_JOB
@@ -329,21 +329,19 @@ class LosingStore:
         self._store.upsert(points[1:] if len(points) == 6 else points)
 
 
-def test_every_rule_has_a_verdict_for_each_document_that_later_runs_keep(
+def test_each_document_has_a_verdict_that_later_runs_keep(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
     for _ in range(2):
-        for rule in DOCUMENT_RULES:
-            verdicts = dagster_book.read_verdicts(rule.name, *PAGES)
-            assert verdicts == dict.fromkeys(PAGES, "SUCCEEDED")
+        assert dagster_book.read_verdicts(*PAGES) == dict.fromkeys(PAGES, "SUCCEEDED")
         dagster_book.run()
 
 
 def test_a_rebuild_of_unchanged_documents_records_no_output_and_no_verdict_again(
     dagster_book: DagsterBook,
 ) -> None:
-    per_document = len(STAGES) + len(DOCUMENT_RULES)
+    per_document = len(STAGES) + 1
     assert dagster_book.run().success
     assert dagster_book.count_events() == per_document * len(PAGES)
     assert dagster_book.run(config={"rebuild": True}).success
@@ -353,9 +351,7 @@ def test_a_rebuild_of_unchanged_documents_records_no_output_and_no_verdict_again
     assert dagster_book.count_events() == per_document
     assert dagster_book.run(partition="intro.md").success
     assert dagster_book.count_events() == per_document  # its page lists what was selected
-    for rule in DOCUMENT_RULES:
-        verdicts = dagster_book.read_verdicts(rule.name, *PAGES)
-        assert verdicts == dict.fromkeys(PAGES, "SUCCEEDED")
+    assert dagster_book.read_verdicts(*PAGES) == dict.fromkeys(PAGES, "SUCCEEDED")
 
 
 def test_a_repaired_document_loses_its_failed_verdict_although_its_output_is_the_same(
@@ -366,10 +362,10 @@ def test_a_repaired_document_loses_its_failed_verdict_although_its_output_is_the
     with monkeypatch.context() as patched:
         patched.setattr(catalog, "open", lambda *arguments: LosingStore(opened(*arguments)))
         dagster_book.run()
-    assert dagster_book.read_verdicts("points_equal_chunks", LARGE) == {LARGE: "FAILED"}
+    assert dagster_book.read_verdicts(LARGE) == {LARGE: "FAILED"}
     dagster_book.run(config={"doc_ids": [LARGE], "rewrite": True})
-    assert dagster_book.count_events() == len(DOCUMENT_RULES)
-    assert dagster_book.read_verdicts("points_equal_chunks", LARGE) == {LARGE: "SUCCEEDED"}
+    assert dagster_book.count_events() == 1
+    assert dagster_book.read_verdicts(LARGE) == {LARGE: "SUCCEEDED"}
 
 
 def test_verdicts_that_a_killed_run_did_not_record_are_found_out_by_the_next_run(
@@ -380,10 +376,10 @@ def test_verdicts_that_a_killed_run_did_not_record_are_found_out_by_the_next_run
         record = find_newest(dagster_book.instance, Stage.POINTS, [LARGE])[LARGE]
         assert record.asset_materialization
         dagster_book.instance.report_runless_asset_event(record.asset_materialization)
-        assert dagster_book.read_verdicts("chunk_bounds", *PAGES).keys() == PAGES.keys() - {LARGE}
+        assert dagster_book.read_verdicts(*PAGES).keys() == PAGES.keys() - {LARGE}
         dagster_book.book.edit("intro.md", *change)
         dagster_book.run()
-        verdicts = dagster_book.read_verdicts("chunk_bounds", *PAGES)
+        verdicts = dagster_book.read_verdicts(*PAGES)
         assert verdicts == dict.fromkeys(PAGES, "SUCCEEDED")
 
 
@@ -396,16 +392,15 @@ def test_the_checks_run_alone_and_find_a_point_that_was_lost_later(
         store.delete([points[0].point_id])
     for tags, failing in (({"dagster/partition": "intro.md"}, set()), ({}, {LARGE})):
         job = dagster_book.definitions.resolve_implicit_global_asset_job_def()
-        key = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), "points_equal_chunks")
+        key = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), DOCUMENT_CHECK)
         subset = job.get_subset(asset_check_selection={key}, asset_selection=set())
         result = subset.execute_in_process(instance=dagster_book.instance, tags=tags)
         assert result.success
-        verdicts = dagster_book.read_verdicts("points_equal_chunks", *PAGES)
+        verdicts = dagster_book.read_verdicts(*PAGES)
         assert {name for name, verdict in verdicts.items() if verdict == "FAILED"} == failing
-    assert set(dagster_book.read_verdicts("chunk_bounds", *PAGES).values()) == {"SUCCEEDED"}
     assert dagster_book.run(partition=LARGE).success
     assert dagster_book.run(config={"doc_ids": [LARGE]}).success
-    verdicts = dagster_book.read_verdicts("points_equal_chunks", *PAGES)
+    verdicts = dagster_book.read_verdicts(*PAGES)
     assert verdicts == dict.fromkeys(PAGES, "SUCCEEDED")
 
 
@@ -417,11 +412,11 @@ def test_a_point_that_the_store_lost_fails_the_check_of_its_document(
     monkeypatch.setattr(catalog, "open", lambda *arguments: LosingStore(opened(*arguments)))
     result = dagster_book.run()
     assert result.success  # a failed check does not fail the document
-    verdicts = dagster_book.read_verdicts("points_equal_chunks", *PAGES)
+    verdicts = dagster_book.read_verdicts(*PAGES)
     assert {name for name, verdict in verdicts.items() if verdict == "FAILED"} == {LARGE}
     logged = dagster_book.instance.all_logs(
         result.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
     )
     events = [entry.dagster_event for entry in logged if entry.dagster_event]
     (fault,) = [it for event in events if not (it := event.asset_check_evaluation_data).passed]
-    assert fault.metadata["faults"].value == "1 points missing, 0 stray"
+    assert fault.metadata["points_equal_chunks"].value == "1 points missing, 0 stray"

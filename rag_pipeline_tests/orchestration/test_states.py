@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.planning import scan_docs
@@ -131,8 +130,7 @@ def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
     states = book.statuses("qdrant_points")
     assert states == dict.fromkeys(indexed, "MATERIALIZED") | dict.fromkeys(failed, "FAILED")
     assert book.partitions == indexed | failed
-    for rule in DOCUMENT_RULES:
-        assert book.read_verdicts(rule.name, *indexed) == dict.fromkeys(indexed, "SUCCEEDED")
+    assert book.read_verdicts(*indexed) == dict.fromkeys(indexed, "SUCCEEDED")
 
 
 def die(*_: object) -> Any:  # noqa: ANN401  # it never returns
