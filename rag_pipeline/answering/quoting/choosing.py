@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.confidence import read_asked_fact
-from rag_pipeline.answering.quoting.passages import Part, find_parts, skip_marks
+from rag_pipeline.answering.quoting.passages import Part, ends_sentence, find_parts, skip_marks
 from rag_pipeline.answering.reading.book_questions import names_book
 from rag_pipeline.answering.reading.questions import (
     TROUBLE,
@@ -40,10 +40,12 @@ BELOW: Final = 0.85
 
 _IN_ROW: Final = 0.8
 _SENTENCE: Final = 0.6
+_NAMED: Final = 0.95  # times the degree to which a text defines the name without its kind
+_SUBJECT: Final = 0.5  # opens a section about the term, and is about it
 
 _WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
 _BRACKETS: Final = re.compile(r"\(([^()]*)\)")
-_NUMBERED: Final = re.compile(r"^([^:]*\d):\s")
+_BEFORE_COLON: Final = re.compile(r"^([^:]+):\s")
 _VERSION: Final = re.compile(r"\s\d[\d.]*$")
 _SAYS: Final = (
     r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
@@ -56,11 +58,15 @@ def measure_definition(part: Part, subject: str) -> float:
 
     The clearest definition is the text directly below a heading that is the term, if the text
     begins with the term too. Then follow an entry such as "X is a ..." or "X: ...", any other text
-    below such a heading, a row of a table that begins with the term, and a defining sentence.
+    below such a heading, a row of a table that begins with the term, a defining sentence, and a
+    text directly below headings with the term that says something about it.
     """
-    begins, entry, row, sentence = _compile(subject)
+    if TextBlockKind.CODE in part.kinds and not ends_sentence(part.text[: part.introduction]):
+        return 0.0
+    begins, about, entry, row, sentence = _compile(subject)
     text = skip_marks(part.text)
     headings = part.source.headings
+    above = find_distinct_terms(" ".join(headings))
     headed = part.opens and bool(headings) and _is_named(headings[-1], subject)
     defined = sentence.search(part.text) is not None
     degrees = (
@@ -69,13 +75,17 @@ def measure_definition(part: Part, subject: str) -> float:
         (BELOW, headed),
         (_IN_ROW, TextBlockKind.TABLE in part.kinds and row.search(part.text)),
         (_SENTENCE, defined),
+        (
+            _SUBJECT,
+            part.opens and about.match(text) and set() < find_distinct_terms(subject) <= above,
+        ),
     )
     return next((degree for degree, holds in degrees if holds), 0.0)
 
 
 def is_defined_by(sentence: str, subject: str) -> bool:
     """Return True if a sentence says what a term is, such as "X is a ..."."""
-    _, entry, _, defining = _compile(subject)
+    _, _, entry, _, defining = _compile(subject)
     return bool(entry.match(skip_marks(sentence)) or defining.search(sentence))
 
 
@@ -89,7 +99,7 @@ def _is_named(heading: str, subject: str) -> bool:
     """
     short = _BRACKETS.findall(heading)
     names = [heading, _BRACKETS.sub(" ", heading), *short]
-    names += _NUMBERED.findall(heading)
+    names += _BEFORE_COLON.findall(heading)
     names += [_VERSION.sub("", name) for name in names]
     asked = [subject, _BRACKETS.sub(" ", subject), *_BRACKETS.findall(subject)]
     terms = {tuple(extract_terms(name)) for name in asked} - {()}
@@ -101,9 +111,23 @@ def _is_named(heading: str, subject: str) -> bool:
     )
 
 
+def list_names(subject: str, weights: Mapping[str, float]) -> tuple[str, ...]:
+    """Return a term whose meaning is asked, and its name without a word for its kind.
+
+    The last word says the kind if it is more common in the book than the words before it, such as
+    `sensor` in "IMU sensor".
+    """
+    *name, kind = subject.split() or [""]
+    before, after = (
+        max((weights.get(term, 1.0) for term in extract_terms(text)), default=0.0)
+        for text in (" ".join(name), kind)
+    )
+    return (subject, " ".join(name)) if kind.isalpha() and before > after > 0 else (subject,)
+
+
 @lru_cache(maxsize=64)
 def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of a beginning, an entry, a row of a table and a defining sentence."""
+    """Return the patterns of a beginning, a subject, an entry, a row and a defining sentence."""
     words = _WORD.findall(_BRACKETS.sub(" ", subject)) or _WORD.findall(subject)
     term = r"[\W_]{0,3}".join(map(re.escape, words)) + r"(?:e?s)?(?:\s?\d[\d.]*)?"
     # Each repetition has a small bound or is possessive, so that no text takes quadratic time.
@@ -114,8 +138,9 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
     sentence = rf"(?:^\s?|[.!?:;]\s)(?:an?\s|the\s)?{marks}{short}{marks}\s{_SAYS}"
     row = rf"^[ \t>]*+\|?[ \t]*+{marks}{short}{marks}[ \t]*+\|"
     begins = rf"(?:an?\s|the\s)?{marks}{short}"
+    about = rf"{begins}{marks}\s(?!\w+n['\u2019]t\b|\w+\s+not\b)\w"
     flags = re.IGNORECASE | re.MULTILINE
-    return tuple(re.compile(pattern, flags) for pattern in (begins, entry, row, sentence))
+    return tuple(re.compile(pattern, flags) for pattern in (begins, about, entry, row, sentence))
 
 
 _LEAST_ITEMS: Final = 3
@@ -295,6 +320,7 @@ def value_parts(
     asked, tells = read_question(question), read_asked_fact(question)
     worth = share_out(question, weights)
     defines = asked.kind is QuestionKind.DEFINITION
+    names = list_names(asked.subject, weights)
     asks_trouble = asked.kind is QuestionKind.PROBLEM or _TROUBLES.search(question) is not None
     about_book = names_book(question)
     step = SUB_RANK_STEP if about_book else rank_step
@@ -310,9 +336,10 @@ def value_parts(
             cover = find_share(worth, part.terms)
             value = base + _COVER * (cover + find_share(worth, part.terms | headings))
             reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
-            degree = (
-                measure_definition(part, asked.subject) if defines and not part.lists_pages else 0
-            )
+            degree = 0.0
+            if defines and not part.lists_pages:
+                whole, *short = (measure_definition(part, name) for name in names)
+                degree = max(whole, *(_NAMED * one for one in short), 0.0)
             points, reason = _judge_things(part, asked, worth)
             if degree >= BELOW or (degree and better < EVIDENCE_DEPTH):
                 value += _DEFINITION * degree

@@ -16,6 +16,7 @@ from rag_pipeline.answering.quoting.choosing import (
     BELOW,
     choose_passages,
     is_defined_by,
+    list_names,
     measure_definition,
 )
 from rag_pipeline.answering.quoting.passages import (
@@ -170,7 +171,7 @@ def _mark_sentences(
     listed = TextBlockKind.LIST_ITEM
     sentences = [unit for unit in units if unit.first is listed or ends_sentence(texts[unit])]
     units = sentences or units  # a text without an end is a label, such as the title of a note
-    defining = _find_definition(choice, [texts[unit] for unit in units], question)
+    defining = _find_definition(choice, [texts[unit] for unit in units], question, weights)
     if defining is not None:
         return ((units[defining].start - low, units[defining].end - low),)
     tells, above = read_asked_fact(question), find_distinct_terms(" ".join(source.headings))
@@ -211,14 +212,17 @@ def _stands_alone(sentence: str) -> bool:
     return count_words(sentence) >= _WHOLE_WORDS and not refers_back(sentence)
 
 
-def _find_definition(choice: PassageChoice, sentences: list[str], question: str) -> int | None:
+def _find_definition(
+    choice: PassageChoice, sentences: list[str], question: str, weights: Mapping[str, float]
+) -> int | None:
     """Return the index of the sentence that defines the term that a question asks for, or None."""
     asked = read_question(question)
     if asked.kind is not QuestionKind.DEFINITION:
         return None
+    names = list_names(asked.subject, weights)
     for at, sentence in enumerate(sentences):
-        if is_defined_by(sentence, asked.subject):
+        if any(is_defined_by(sentence, name) for name in names):
             return at
-    is_entry = len(sentences) <= _ENTRY_SENTENCES
-    headed = is_entry and measure_definition(choice.parts[0], asked.subject) >= BELOW
-    return 0 if headed and sentences else None
+    is_entry = 0 < len(sentences) <= _ENTRY_SENTENCES
+    headed = (measure_definition(choice.parts[0], name) >= BELOW for name in names)
+    return 0 if is_entry and any(headed) else None

@@ -199,7 +199,9 @@ ENTRY_LIST = "Terms:\n\n" + "\n".join(
         ("crust", "| Term | Meaning |\n|---|---|\n| **Crust** | the outer part |", "Words", 0.8),
         ("crust", "Bake it. The crust is the outer part of a loaf.", "Baking", 0.6),
         ("ROS", "They talk. ROS 2 is the set of libraries for it.", "Parts", 0.6),
+        ("crust", "Crusts protect the crumb.", "How a crust forms", 0.5),
         ("module 2", "Robots fall.", "Module 2: Sensors", 0.85),
+        ("crust", "It breaks.", "Crust: the outer part", 0.85),
     ],
 )
 def test_a_definition_is_recognised(subject: str, text: str, heading: str, least: float) -> None:
@@ -214,6 +216,8 @@ def test_a_definition_is_recognised(subject: str, text: str, heading: str, least
         ("crust", "Bake it. A *crust* forms.", "Baking"),
         ("crust", "A thick crust is hard.", "Crust thickness"),
         ("crust", "A thick crust is hard.", "Crust()thickness"),
+        ("crust", "The crust isn't the crumb.", "How a crust forms"),
+        ("crust", "Crust\n\n```\nbake(crust)\n```", "Crust"),
         ("tree protocol", "It cuts loops.", "Spanning tree protocol (STP)"),
         ("art", "Starting is the hardest.", "Party"),
         ("the", "The thing: it is.", "Page"),
@@ -229,6 +233,17 @@ def test_what_is_x_is_answered_by_the_entry_of_a_long_glossary_list() -> None:
     chapters = make_source("Crust and crumb: the crust of bread, the crumb of bread.", score=0.9)
     glossary = make_source(ENTRY_LIST, "Glossary", score=0.5)
     assert choose("What is a crust?", chapters, glossary)[0].startswith("- **Crust**")
+
+
+def test_the_word_for_its_kind_may_be_missing_from_the_definition_of_a_term() -> None:
+    used = make_source("Bake with a banneton basket on a shelf.", "Bread", "Tools")
+    entry = make_source("Wood or cane, in which a loaf rises.", "Glossary", "Banneton", score=0.4)
+    sources = [replace(one, number=at) for at, one in enumerate((used, entry))]
+    for rarer, first in (("banneton", entry), ("basket", used)):
+        weights = {"banneton": 2.0, "basket": 2.0, rarer: 5.0}
+        assert choose_passages("a banneton basket", sources, weights)[0].text == used.text
+        found = choose_passages("What is a banneton basket?", sources, weights)
+        assert found[0].text == first.text
 
 
 def test_a_list_of_links_below_a_heading_does_not_define_the_heading() -> None:
