@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
 from rag_pipeline.core.errors import ConfigurationError
@@ -61,13 +62,6 @@ class AccessRules:
     def needs_key(self, path: str) -> bool:
         """Return True if requests for the path must send the key."""
         return bool(self.api_key) and self.is_api(path) and path not in _HEALTH
-
-    def needs_host(self, path: str) -> bool:
-        """Return True if requests for the path must name a known host.
-
-        Health checks need not, because orchestrators send them to the address of a container.
-        """
-        return path not in _HEALTH
 
 
 def read_access_rules(
@@ -236,7 +230,8 @@ class ProtectedApp:
     def _refuse(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
         """Return the refusal of a request, or None if nothing is wrong."""
         rules, path = self._rules, scope["path"]
-        if rules.needs_host(path) and strip_port(headers.get("host", "")) not in rules.hosts:
+        # Orchestrators send health checks to the address of a container.
+        if path not in _HEALTH and strip_port(headers.get("host", "")) not in rules.hosts:
             detail = (
                 "This service does not answer under this host name. The operator can allow it "
                 "with SERVE_HOSTS."
@@ -308,20 +303,15 @@ class ProtectedApp:
                 "access-control-allow-origin": origin,
                 "access-control-expose-headers": _CORS_EXPOSED,
             }
-        if is_api and self._rules.origins:
-            added["vary"] = "Origin"
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                present = {name.lower() for name, _ in message.get("headers", [])}
-                message["headers"] = [
-                    *message.get("headers", []),
-                    *(
-                        (name.encode(), value.encode("latin-1", "replace"))
-                        for name, value in added.items()
-                        if name == "vary" or name.encode() not in present
-                    ),
-                ]
+                message["headers"] = list(message.get("headers", []))
+                shown = MutableHeaders(scope=message)
+                for name, value in added.items():
+                    shown.setdefault(name, value)
+                if is_api and self._rules.origins:
+                    shown.append("vary", "Origin")
             await send(message)
 
         return send_with_headers

@@ -41,12 +41,7 @@ if TYPE_CHECKING:
 _PATH = "/mcp"
 
 
-def mount_mcp(
-    app: FastAPI,
-    assistant: Assistant,
-    allowed_hosts: Sequence[str] = (),
-    allowed_origins: Sequence[str] = (),
-) -> None:
+def mount_mcp(app: FastAPI, assistant: Assistant) -> None:
     """Add the MCP server to an application at `/mcp`; it runs with the application.
 
     There are no sessions and no messages to wait for, so that all methods except POST get 405.
@@ -54,14 +49,12 @@ def mount_mcp(
     Args:
         app: The application. Each application can be started once.
         assistant: Finds passages and writes answers.
-        allowed_hosts: See `build_http_app`.
-        allowed_origins: See `build_http_app`.
     """
 
     def build() -> tuple[ASGIApp, StreamableHTTPSessionManager]:
         from rag_pipeline.serving.mcp import build_http_app  # noqa: PLC0415  # slow to load
 
-        return build_http_app(assistant, allowed_hosts, allowed_origins)
+        return build_http_app(assistant)
 
     late = _LateServer(build)
     app.router.routes.append(Route(_PATH, late))
@@ -87,7 +80,6 @@ class _LateServer:
     def __init__(self, build: Callable[[], tuple[ASGIApp, StreamableHTTPSessionManager]]) -> None:
         self._build = build
         self._asked = asyncio.Event()
-        self._ended = asyncio.Event()
         self._built: asyncio.Future[ASGIApp] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,9 +101,7 @@ class _LateServer:
         try:
             yield
         finally:
-            self._ended.set()
-            if not self._asked.is_set():
-                serving.cancel()
+            serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
 
     async def _serve(self, built: asyncio.Future[ASGIApp]) -> None:
@@ -124,7 +114,7 @@ class _LateServer:
             return
         async with sessions.run():
             built.set_result(served)
-            await self._ended.wait()
+            await asyncio.Event().wait()  # until the task is cancelled
 
 
 _COMPRESSED_FROM_BYTES: Final = 2_000
@@ -162,18 +152,12 @@ def create_app(
     limits = read_rate_limits(settings, measured.rate_faults.inc)
     turns = Turns(settings.serve_client_answers)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
-    app.state.service = Service(
-        assistant,
-        settings,
-        log,
-        measured,
-        Readiness(assistant),
-    )
+    app.state.service = Service(assistant, settings, log, measured, Readiness(assistant))
     add_problem_handlers(app)
     for router in (answers.router, search.router, service.router):
         app.include_router(router)
     app.include_router(make_chat_router(lambda request: get_service(request).assistant))
-    mount_mcp(app, assistant, sorted(rules.hosts), sorted(rules.origins))
+    mount_mcp(app, assistant)
     if site_dir is not None and site_path is not None:
         mount_site(app, site_dir, site_path)
     else:

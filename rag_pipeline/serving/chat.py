@@ -327,7 +327,7 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
         return {"object": "list", "data": [model]}
 
-    @router.post("/v1/chat/completions", response_model=None)
+    @router.post("/v1/chat/completions")
     async def complete_chat(request: Request) -> Response:
         try:
             body = ChatRequest.model_validate_json(await request.body())

@@ -15,11 +15,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from limits import RateLimitItem, parse_many
-from limits.aio.storage import RedisStorage
-from limits.aio.strategies import MovingWindowRateLimiter as SharedLimiter
+from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.strategies import MovingWindowRateLimiter
 from limits.errors import ConfigurationError as UnusableAddressError
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
 from rag_pipeline.core.errors import ConfigurationError, describe_kind
 from rag_pipeline.serving.replies import make_problem
@@ -140,7 +138,7 @@ class RateLimits:
         self._total = total
         self._on_failure = on_failure or (lambda: None)
         self._clock = clock
-        self._local = LocalLimiter(MemoryStorage())
+        self._local = MovingWindowRateLimiter(MemoryStorage())
         self._secret = secret or secrets.token_bytes(_SECRET_BYTES)
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
@@ -167,7 +165,7 @@ class RateLimits:
         if self._shared is not None and self._clock() >= self._shared_from:
             try:
                 async with asyncio.timeout(_SHARED_TIMEOUT_S):
-                    return await self._count_shared(self._shared, keys, hit=hit)
+                    return await _count(self._shared, keys, hit=hit)
             except Exception as error:  # noqa: BLE001  # any fault of Redis must not stop answers
                 self._shared_from = self._clock() + _SHARED_PAUSE_S
                 self._on_failure()
@@ -176,18 +174,7 @@ class RateLimits:
                     describe_kind(error),
                     _SHARED_PAUSE_S,
                 )
-        for item, *key in keys:
-            if not (self._local.hit if hit else self._local.test)(item, *key):
-                return _wait_s(self._local.get_window_stats(item, *key).reset_time)
-        return None
-
-    async def _count_shared(
-        self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]], *, hit: bool
-    ) -> float | None:
-        for item, *key in keys:
-            if not await (shared.hit if hit else shared.test)(item, *key):
-                return _wait_s((await shared.get_window_stats(item, *key)).reset_time)
-        return None
+        return await _count(self._local, keys, hit=hit)
 
     def hash_client(self, address: str) -> str:
         """Return a keyed hash of a client's address; IPv6 clients are counted by network."""
@@ -339,8 +326,15 @@ def _find_kind(scope: Scope) -> str | None:
     return "read" if path.startswith(_READ_PATHS) else None
 
 
-def _wait_s(reset_time: float) -> float:
-    return max(1.0, reset_time - time.time())  # limits counts in wall-clock time
+async def _count(
+    limiter: MovingWindowRateLimiter, keys: list[tuple[RateLimitItem, str, str]], *, hit: bool
+) -> float | None:
+    """Count a request for each key; return the seconds to wait if it exceeds a limit."""
+    for item, *key in keys:
+        if not await (limiter.hit if hit else limiter.test)(item, *key):
+            reset_time = (await limiter.get_window_stats(item, *key)).reset_time
+            return max(1.0, reset_time - time.time())  # limits counts in wall-clock time
+    return None
 
 
 def _parse_rate(setting: str, text: str) -> list[RateLimitItem]:
@@ -357,10 +351,12 @@ def _parse_rate(setting: str, text: str) -> list[RateLimitItem]:
     return items
 
 
-def _connect(redis_url: str) -> SharedLimiter:
+def _connect(redis_url: str) -> MovingWindowRateLimiter:
     if redis_url.startswith(("redis://", "rediss://", "redis+unix://")):
         with suppress(ValueError, UnusableAddressError):  # their messages may contain a password
-            return SharedLimiter(RedisStorage(f"async+{redis_url}", implementation="redispy"))
+            return MovingWindowRateLimiter(
+                RedisStorage(f"async+{redis_url}", implementation="redispy")
+            )
     problem = "it is not an address of Redis"
     remedy = "Use an address with a port, such as redis://127.0.0.1:6379"
     raise ConfigurationError("SERVE_RATE_URL", problem, remedy)

@@ -11,7 +11,7 @@ import re
 from contextlib import contextmanager
 from importlib.metadata import version
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
@@ -26,16 +26,15 @@ from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import ContentsPage, Query, QueryFilters, read_contents, read_section
 from rag_pipeline.retrieval.queries import ANY_VALUE
 from rag_pipeline.serving import MAX_QUESTION_CHARS
-from rag_pipeline.serving.limits import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp
 
     from rag_pipeline.answering import Assistant
-    from rag_pipeline.retrieval import Citation
+    from rag_pipeline.retrieval import Citation, Retriever
     from rag_pipeline.retrieval.contents import SectionText
 
 
@@ -195,6 +194,7 @@ def _find_blocks(text: str, limit: int) -> tuple[int, list[int]]:
 
 
 MAX_PAGE_TOKENS: Final = 20_000
+_Result = TypeVar("_Result")
 _Version: TypeAlias = Annotated[
     str | None, Field(description="Version of the docs, such as 2.0; without it, the latest.")
 ]
@@ -219,7 +219,9 @@ class TextbookTools:
 
     async def search_docs(  # noqa: PLR0913, PLR0917  # one argument for each field of the tool
         self,
-        query: Annotated[str, Field(description="A question or keywords.")],
+        query: Annotated[
+            str, Field(max_length=MAX_QUESTION_CHARS, description="A question or keywords.")
+        ],
         modules: Annotated[
             list[str] | None, Field(description="Search only these modules, such as module-1.")
         ] = None,
@@ -243,19 +245,14 @@ class TextbookTools:
         Start here for facts, code or definitions. Then call read_section with the address of a
         promising passage to read its full text. Use ask_textbook instead for a finished answer.
         """
-        _check_length(query)
         filters = QueryFilters(
             modules=modules,
             content_types=content_types,
             versions=_list(version),
             locales=_list(locale),
         )
-        assistant = self._assistant
-        with convert_errors():
-            wanted = Query(
-                query, filters=filters, top_k=limit, min_relative_score=min_relative_score
-            )
-            result = await assistant.arun(lambda: assistant.retriever.retrieve(wanted))
+        wanted = Query(query, filters=filters, top_k=limit, min_relative_score=min_relative_score)
+        result = await self._run(lambda retriever: retriever.retrieve(wanted))
         passages: list[FoundPassage] = []
         left = MAX_RESULT_TOKENS
         for chunk in result.chunks:
@@ -297,9 +294,7 @@ class TextbookTools:
         Use it after search_docs or list_contents, which give the addresses. A long text ends
         between two paragraphs; call again with start=next_start to read on.
         """
-        assistant = self._assistant
-        with convert_errors():
-            found = await assistant.arun(lambda: read_section(assistant.retriever, url))
+        found = await self._run(lambda retriever: read_section(retriever, url))
         if start and start >= len(found.text):
             raise ToolError(f"start must be below {len(found.text)}, the length of the text")
         text = cut_text(found.text[start:], max_chars)
@@ -327,11 +322,9 @@ class TextbookTools:
         Use it to learn what the book covers, or to find a page whose subject you know. For a
         question, search_docs is faster.
         """
-        assistant = self._assistant
-        with convert_errors():
-            pages = await assistant.arun(
-                lambda: read_contents(assistant.retriever, version=version, locale=locale)
-            )
+        pages = await self._run(
+            lambda retriever: read_contents(retriever, version=version, locale=locale)
+        )
         modules = list(dict.fromkeys(page.module for page in pages))
         if module is not None and module not in modules:
             raise ToolError(f"there is no module {module!r:.60}. Use one of {', '.join(modules)}")
@@ -348,7 +341,9 @@ class TextbookTools:
 
     async def ask_textbook(
         self,
-        question: Annotated[str, Field(description="One question in full words.")],
+        question: Annotated[
+            str, Field(max_length=MAX_QUESTION_CHARS, description="One question in full words.")
+        ],
         version: _Version = None,
         locale: _Locale = None,
     ) -> TextbookAnswer:
@@ -357,7 +352,6 @@ class TextbookTools:
         Use it for a finished, cited answer. It says so when the book does not cover the question.
         Use search_docs instead to compare several passages or to read code.
         """
-        _check_length(question)
         with convert_errors():
             filters = QueryFilters(versions=_list(version), locales=_list(locale))
             answer = await self._assistant.aanswer(Query(question, filters=filters))
@@ -387,9 +381,7 @@ class TextbookTools:
 
     async def read_toc(self) -> str:
         """Return the table of contents, as Markdown."""
-        assistant = self._assistant
-        with convert_errors(ResourceError):
-            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
+        pages = await self._run(read_contents, ResourceError)
         lines: list[str] = []
         module = None
         for page in pages:
@@ -402,18 +394,26 @@ class TextbookTools:
 
     async def read_page(self, path: str) -> str:
         """Return the text of a page, as Markdown."""
-        assistant = self._assistant
-        with convert_errors(ResourceError):
-            pages = await assistant.arun(
-                lambda: read_contents(assistant.retriever, version=ANY_VALUE, locale=ANY_VALUE)
+        pages = await self._run(
+            lambda retriever: read_contents(retriever, version=ANY_VALUE, locale=ANY_VALUE),
+            ResourceError,
+        )
+        wanted = next((page for page in pages if path in _name_paths(page)), None)
+        if wanted is None:
+            raise ResourceNotFoundError(
+                f"there is no page {path!r:.100}. Read {self._scheme}://toc"
             )
-            wanted = next((page for page in pages if path in _name_paths(page)), None)
-            if wanted is None:
-                raise ResourceNotFoundError(
-                    f"there is no page {path!r:.100}. Read {self._scheme}://toc"
-                )
-            found = await assistant.arun(lambda: read_section(assistant.retriever, wanted.url))
+        found = await self._run(
+            lambda retriever: read_section(retriever, wanted.url), ResourceError
+        )
         return _cut_resource(found.text, f"read_section shows the rest of {wanted.url}.")
+
+    async def _run(
+        self, work: Callable[[Retriever], _Result], kind: type[Exception] = ToolError
+    ) -> _Result:
+        """Read the book in a thread, and raise errors as those of a tool or of a resource."""
+        with convert_errors(kind):
+            return await self._assistant.arun(lambda: work(self._assistant.retriever))
 
     def _list_page(self, page: ContentsPage, *, with_sections: bool) -> ContentsEntry:
         return ContentsEntry(
@@ -447,13 +447,6 @@ def _count(entries: Sequence[BaseModel]) -> int:
     return sum(count_json_tokens(entry.model_dump_json(indent=2)) for entry in entries)
 
 
-def _check_length(question: str) -> None:
-    if len(question) > MAX_QUESTION_CHARS:
-        counted = f"the question has {len(question):,} characters"
-        raise ToolError(f"{counted}; at most {MAX_QUESTION_CHARS:,} are allowed")
-
-
-_OWN_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _MAX_COVERAGE_CHARS: Final = 600
 _INSTRUCTIONS: Final = (
     "{source} that this server reads is the source of all its answers. Call search_docs first, "
@@ -585,30 +578,15 @@ def run_stdio(assistant: Assistant) -> None:
     build_mcp_server(assistant).run("stdio")
 
 
-def build_http_app(
-    assistant: Assistant, allowed_hosts: Sequence[str], allowed_origins: Sequence[str]
-) -> tuple[ASGIApp, StreamableHTTPSessionManager]:
+def build_http_app(assistant: Assistant) -> tuple[ASGIApp, StreamableHTTPSessionManager]:
     """Return the server as an ASGI application for `/mcp`, and its sessions, which must run.
 
-    A request for another host gets 421, and one from a page of another origin gets 403.
-
-    Args:
-        assistant: Finds passages and writes answers.
-        allowed_hosts: Host names without a port. This machine's own names are always allowed.
-        allowed_origins: Origins of pages, such as `https://book.example.org`. Pages of the allowed
-            hosts are always allowed.
+    The application checks no host, origin or size: `ProtectedApp` does that for the whole service.
     """
     server = build_mcp_server(assistant)
-    names = [*_OWN_NAMES, *allowed_hosts]
-    own_origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
-    security = TransportSecuritySettings(
-        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
-        allowed_origins=[*allowed_origins, *own_origins, *(f"{name}:*" for name in own_origins)],
-    )
     served = server.streamable_http_app(
         stateless_http=True,
         json_response=True,
-        transport_security=security,
-        max_request_body_size=MAX_BODY_BYTES,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return served, server.session_manager

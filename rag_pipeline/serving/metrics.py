@@ -96,8 +96,8 @@ class Metrics:
     def watch_breakers(self, protection: Protection) -> None:
         """Report the states of the circuit breakers from now on."""
         for name in ("embedding", "store", "chat_model"):
-            gauge = self._breakers.labels(name)
-            gauge.set_function(partial(_read_state, getattr(protection, name)))
+            read = partial(_read_state, getattr(protection, name))
+            self._breakers.labels(name).set_function(read)
 
     def render(self) -> bytes:
         """Return the metrics for Prometheus."""

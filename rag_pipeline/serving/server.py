@@ -116,7 +116,18 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
     with ExitStack() as parts:
         listener = parts.enter_context(listen(place.host, place.port))
         app = open_app(settings, place, parts)
-        config = uvicorn.Config(app, **configure_server(settings))
+        proxies = read_trusted_proxies(settings)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,  # it would contain the addresses of clients
+            server_header=False,
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=proxies,
+            timeout_graceful_shutdown=DRAIN_S,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            **BOUNDS,
+        )
 
         async def report_start() -> None:
             for line in describe_addresses(listener.getsockname()[1], settings, place):
@@ -160,25 +171,6 @@ def open_app(settings: Settings, place: Place, parts: ExitStack) -> FastAPI:
         hosts=[place.host],
         metrics=metrics,
     )
-
-
-def configure_server(settings: Settings) -> dict[str, Any]:
-    """Return the options of uvicorn.
-
-    Raises:
-        ConfigurationError: SERVE_TRUSTED_PROXIES is invalid.
-    """
-    proxies = read_trusted_proxies(settings)
-    return {
-        "log_config": None,
-        "access_log": False,  # it would contain the addresses of clients
-        "server_header": False,
-        "proxy_headers": bool(proxies),
-        "forwarded_allow_ips": proxies,
-        "timeout_graceful_shutdown": DRAIN_S,
-        "timeout_keep_alive": KEEP_ALIVE_S,
-        **BOUNDS,
-    }
 
 
 def is_no_cancellation(record: logging.LogRecord) -> bool:

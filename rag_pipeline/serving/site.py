@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,11 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 _HASHED: Final = "public, max-age=31536000, immutable"
-_TEXT_TYPES: Final = {
-    ".md": "text/markdown; charset=utf-8",
-    ".txt": "text/plain; charset=utf-8",
-}
-"""Content types that must not depend on the system's table of types, which may lack Markdown."""
+mimetypes.add_type("text/markdown", ".md")  # the system's table of types may lack it
 
 
 class SiteFiles(StaticFiles):
@@ -57,14 +54,11 @@ class SiteFiles(StaticFiles):
         scope: Scope,
         status_code: int = 200,
     ) -> Response:
-        """Return a file with its content type and caching header.
+        """Return a file with its caching header.
 
         Names under `assets` contain a hash, so browsers may keep these files.
         """
         response = super().file_response(full_path, stat_result, scope, status_code)
-        text_type = _TEXT_TYPES.get(Path(full_path).suffix.lower())
-        if text_type is not None:
-            response.headers["content-type"] = text_type
         relative = Path(full_path).resolve().relative_to(Path(str(self.directory)).resolve())
         response.headers["cache-control"] = _HASHED if relative.parts[0] == "assets" else "no-cache"
         return response

@@ -83,7 +83,6 @@ async def prepare(
 
 @router.post(
     "/answers",
-    response_model=None,
     responses={
         200: {"model": bodies.AnswerBody, "content": {EVENT_STREAM: bodies.describe_events()}},
         **_PROBLEMS,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import (
@@ -397,6 +397,12 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    def to_query(self) -> Query:
+        """Return the query of the library, whose fields have the same names."""
+        names = self.__class__.model_fields.keys() & {one.name for one in fields(Query)}
+        given = {name: getattr(self, name) for name in names}
+        return Query(**given | {"filters": read_filters(given["filters"])})
+
 
 _FILTERS: Final[dict[str, Any]] = {
     declared.name: (_Values | None, None) for declared in FILTERS.values()
@@ -439,20 +445,6 @@ class AnswerRequest(Request):
     even_if_unrelated: bool = False
     exact_words: bool = False
 
-    def to_query(self) -> Query:
-        """Return the query of the library."""
-        return Query(
-            self.question,
-            mode=self.mode,
-            selected_text=self.selected_text,
-            source_doc_path=self.source_doc_path,
-            source_section=self.source_section,
-            source_url=self.source_url,
-            filters=read_filters(self.filters),
-            top_k=self.top_k,
-            exact_words=self.exact_words,
-        )
-
     def to_turns(self) -> tuple[Turn, ...]:
         """Return the earlier turns of the conversation, which travel in the request."""
         turns = self.history or ()
@@ -468,17 +460,6 @@ class SearchRequest(Request):
     top_k: _TopK | None = None
     exact_words: bool = False
     min_relative_score: Annotated[float, Field(ge=0, le=1)] = 0.0
-
-    def to_query(self) -> Query:
-        """Return the query of the library."""
-        return Query(
-            self.question,
-            filters=read_filters(self.filters),
-            top_k=self.top_k,
-            source_url=self.source_url,
-            exact_words=self.exact_words,
-            min_relative_score=self.min_relative_score,
-        )
 
 
 class GlossaryRequest(Request):

@@ -21,7 +21,6 @@ from rag_pipeline.serving.replies import AsciiJsonResponse, answer_disconnected,
 _READING: Final = document_problems(422, 500, 503, 504)
 _DELETING: Final = document_problems(404, 422, 429, 500, 503)
 _LOOKING_UP: Final = document_problems(400, 415, 422, 429, 500, 503, 504)
-_SEARCHING: Final = document_problems(400, 415, 422, 429, 500, 503, 504)
 _LOG_OFF: Final = "This service stores no answers, so it cannot store ratings."
 _UNKNOWN: Final = "This answer is unknown. It may have expired or been deleted."
 
@@ -31,20 +30,17 @@ _Id = Annotated[str, Path(pattern=bodies.ID_PATTERN)]
 _Address = Annotated[str, QueryParameter(max_length=2_000)]
 
 
-@router.post(
-    "/search", responses={200: {"model": bodies.SearchBody}, **_SEARCHING}, response_model=None
-)
+@router.post("/search", responses={200: {"model": bodies.SearchBody}, **_LOOKING_UP})
 async def search(request: Request, body: bodies.SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
-    assistant = service.assistant
-    searching = assistant.arun(lambda: assistant.retriever.retrieve(body.to_query()))
+    searching = service.read(lambda retriever: retriever.retrieve(body.to_query()))
     result = await run_while_connected(request.receive, searching)
     if result is None:
         return answer_disconnected()
     return AsciiJsonResponse(bodies.describe_search(result))
 
 
-@router.get("/about", responses={200: {"model": bodies.AboutBody}}, response_model=None)
+@router.get("/about", responses={200: {"model": bodies.AboutBody}})
 async def describe_assistant(service: _Shared) -> Response:
     """Return the name of the assistant, what its source is called, and its language."""
     voice = service.assistant.voice
@@ -53,19 +49,13 @@ async def describe_assistant(service: _Shared) -> Response:
     )
 
 
-@router.get(
-    "/filters", responses={200: {"model": bodies.FiltersBody}, **_READING}, response_model=None
-)
+@router.get("/filters", responses={200: {"model": bodies.FiltersBody}, **_READING})
 async def list_filters(service: _Shared) -> Response:
     """Return the values of each filter with their numbers of passages."""
-    assistant = service.assistant
-    values = await assistant.arun(lambda: count_filter_values(assistant.retriever))
-    return AsciiJsonResponse({"filters": values})
+    return AsciiJsonResponse({"filters": await service.read(count_filter_values)})
 
 
-@router.get(
-    "/contents", responses={200: {"model": bodies.ContentsBody}, **_READING}, response_model=None
-)
+@router.get("/contents", responses={200: {"model": bodies.ContentsBody}, **_READING})
 async def list_contents(
     service: _Shared,
     module: _Address | None = None,
@@ -78,34 +68,27 @@ async def list_contents(
     The pages are those of the latest version in the default language, unless a version or a
     language is named.
     """
-    assistant = service.assistant
-    pages = await assistant.arun(
-        lambda: read_contents(assistant.retriever, module, url, version=version, locale=locale)
+    pages = await service.read(
+        lambda retriever: read_contents(retriever, module, url, version=version, locale=locale)
     )
     return AsciiJsonResponse({"pages": [bodies.describe_page(page) for page in pages]})
 
 
 @router.get(
-    "/sections",
-    responses={200: {"model": SectionText}, **_READING, **document_problems(404)},
-    response_model=None,
+    "/sections", responses={200: {"model": SectionText}, **_READING, **document_problems(404)}
 )
 async def show_section(service: _Shared, url: _Address) -> Response:
     """Return the text of the section or page with a URL, without hidden solutions of a quiz."""
-    assistant = service.assistant
-    section = await assistant.arun(lambda: read_section(assistant.retriever, url))
-    if not assistant.voice.tells_solutions:
+    section = await service.read(lambda retriever: read_section(retriever, url))
+    if not service.assistant.voice.tells_solutions:
         section = hide_section_solutions(section)
     return AsciiJsonResponse(asdict(section))
 
 
-@router.post(
-    "/glossary", responses={200: {"model": bodies.GlossaryBody}, **_LOOKING_UP}, response_model=None
-)
+@router.post("/glossary", responses={200: {"model": bodies.GlossaryBody}, **_LOOKING_UP})
 async def look_up(body: bodies.GlossaryRequest, service: _Shared) -> Response:
     """Return the entries of the book's glossaries for the terms and symbols in a text."""
-    assistant = service.assistant
-    entries = await assistant.arun(lambda: find_entries(assistant.retriever, body.text))
+    entries = await service.read(lambda retriever: find_entries(retriever, body.text))
     return AsciiJsonResponse({"entries": [asdict(entry) for entry in entries]})
 
 

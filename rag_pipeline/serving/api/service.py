@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval import Retriever
     from rag_pipeline.serving.log_writer import LogWriter
 
 
@@ -55,6 +56,10 @@ class Service:
     readiness: Readiness
     log_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(LOG_THREADS))
 
+    async def read(self, work: Callable[[Retriever], _Result]) -> _Result:
+        """Read the book in one of the threads of the assistant."""
+        return await self.assistant.arun(lambda: work(self.assistant.retriever))
+
     async def run_log(self, action: Callable[[], _Result]) -> _Result:
         """Run an action on the question log in one of the log's threads.
 
@@ -79,7 +84,7 @@ async def report_health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", response_model=None)
+@router.get("/readyz")
 async def report_readiness(service: _Shared) -> Response:
     """Return the status 200 if questions can be answered, and otherwise 503 with the reason."""
     error = await service.readiness.check()

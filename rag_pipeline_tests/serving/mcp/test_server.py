@@ -84,10 +84,12 @@ def assistant(folder: Path) -> Iterator[Assistant]:
 
 
 @pytest.fixture(scope="module")
-def address(assistant: Assistant) -> Iterator[str]:
+def address(assistant: Assistant, folder: Path) -> Iterator[str]:
     """The address of a server with MCP at `/mcp`."""
     app = FastAPI()
-    mount_mcp(app, assistant, ["tutor.example.org"], ["https://book.example.org"])
+    mount_mcp(app, assistant)
+    names = {"serve_hosts": "tutor.example.org", "serve_origins": "https://book.example.org"}
+    app.add_middleware(ProtectedApp, rules=read_access_rules(make_settings(folder, **names)))
     with run_app(app) as url:
         yield f"{url}/mcp"
 
@@ -328,7 +330,7 @@ def test_a_search_with_long_titles_stays_within_the_limit(
         ("search_docs", {"query": " "}, "question is empty"),
         ("search_docs", {"query": "robots", "limit": 500}, "less than or equal to 20"),
         ("search_docs", {"query": "robots", "content_types": ["poem"]}, "Use one of prose"),
-        ("search_docs", {"query": "why? " * 500}, "2,500 characters"),
+        ("search_docs", {"query": "why? " * 500}, "at most 2000 characters"),
         ("ask_textbook", {"question": ""}, "question is empty"),
         ("read_section", {"url": "/book/docs/nowhere"}, "SECTION_MISSING"),
         ("read_section", {"url": f"{TOPICS}#nowhere"}, "SECTION_MISSING"),
