@@ -25,7 +25,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from rag_pipeline.answering import apply_grounding_policy
-from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
+from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import BookEvaluation, evaluate_book
 from rag_pipeline.evaluation.pages import to_text

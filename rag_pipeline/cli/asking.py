@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from rag_pipeline.cli.initializing import load_index
-from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, TopK, with_filters
+from rag_pipeline.cli.options import AsJson, DocsDir, FilterValues, TopK, with_filters
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import to_json
@@ -39,7 +39,6 @@ def search(
     question: Annotated[str, typer.Argument(help="The question or words to search for.")],
     filters: FilterValues,
     top_k: TopK = 5,
-    mode: AskedMode = None,
     exact_words: ExactWords = False,
     min_relative_score: Annotated[
         float,
@@ -55,7 +54,6 @@ def search(
 
     asked = Query(
         question,
-        mode=_choose_mode(mode, None, "Use `rag-pipeline query --selected-text`"),
         filters=QueryFilters(**filters, top_k=top_k),
         exact_words=exact_words,
         min_relative_score=min_relative_score,
@@ -77,24 +75,15 @@ def query(
     question: Annotated[str, typer.Argument(help="The question to answer.")],
     filters: FilterValues,
     top_k: TopK = 5,
-    mode: AskedMode = None,
+    mode: Annotated[
+        Literal["normal", "selected_text_only"] | None,
+        typer.Option(
+            "--mode", help="Search the book (normal) or only the text of --selected-text."
+        ),
+    ] = None,
     exact_words: ExactWords = False,
     selected_text: Annotated[
         str | None, typer.Option("--selected-text", help="Answer only from this text.")
-    ] = None,
-    source_doc: Annotated[
-        str | None, typer.Option("--source-doc", help="Document that contains the selected text.")
-    ] = None,
-    source_section: Annotated[
-        str | None,
-        typer.Option("--source-section", help="Heading of the section with the selected text."),
-    ] = None,
-    source_url: Annotated[
-        str | None,
-        typer.Option(
-            "--source-url",
-            help="URL of the page with the selected text, or on which the question is asked.",
-        ),
     ] = None,
     even_if_unrelated: Annotated[
         bool,
@@ -116,11 +105,8 @@ def query(
         raise ConfigurationError("--even-if-unrelated", problem, "Add --selected-text")
     asked = Query(
         question,
-        mode=_choose_mode(mode, selected_text, "Add --selected-text"),
+        mode=_choose_mode(mode, selected_text),
         selected_text=selected_text,
-        source_doc_path=source_doc,
-        source_section=source_section,
-        source_url=source_url,
         filters=QueryFilters(**filters, top_k=top_k),
         exact_words=exact_words,
     )
@@ -174,7 +160,7 @@ def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> 
                 tell_note(f"{declared.flags[0]} {value}: no page has this value.{advice}")
 
 
-def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -> Mode:
+def _choose_mode(requested: str | None, selected_text: str | None) -> Mode:
     """Return the query mode that follows from the options.
 
     The mode is `selected_text_only` if a selected text was given, otherwise `normal`.
@@ -182,7 +168,6 @@ def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -
     Args:
         requested: Value of --mode; None if the option was not given.
         selected_text: Value of --selected-text; None if the option was not given.
-        remedy: Advice of the error message if --mode needs a selected text.
 
     Raises:
         ConfigurationError: The value of --mode contradicts the presence of a selected text.
@@ -190,10 +175,10 @@ def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -
     mode = Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY
     if requested is None or requested == mode:
         return mode
+    problem, remedy = "this mode ignores --selected-text", "Remove one of the two options"
     if selected_text is None:
-        raise ConfigurationError(f"--mode {requested}", "this mode needs a selected text", remedy)
-    problem = "this mode ignores --selected-text"
-    raise ConfigurationError(f"--mode {requested}", problem, "Remove one of the two options")
+        problem, remedy = "this mode needs a selected text", "Add --selected-text"
+    raise ConfigurationError(f"--mode {requested}", problem, remedy)
 
 
 def write_pieces(pieces: Iterable[str]) -> None:

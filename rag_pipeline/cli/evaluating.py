@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.indexing import ingest_and_tell, open_ingestion
+from rag_pipeline.cli.ingesting import ingest_and_tell, open_ingestion
 from rag_pipeline.cli.initializing import load_book, load_book_or_site, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir, TestSet
 from rag_pipeline.cli.output import print_result
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.book import SweepCell
+    from rag_pipeline.evaluation.feedback import LogEntries
     from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.review import SearchFigures
-    from rag_pipeline.evaluation.validation import AddressReport
+    from rag_pipeline.evaluation.validation import AddressReport, ValidationSuiteReport
 
 commands = typer.Typer()
 
@@ -121,12 +122,6 @@ def sweep(
         list[str],
         typer.Argument(help="Settings with values to try: CHUNK_TARGET_TOKENS=300,500,700 ..."),
     ],
-    crossed: Annotated[
-        bool,
-        typer.Option(
-            "--crossed", help="Try every combination; the default changes one setting at a time."
-        ),
-    ] = False,
     test_set: TestSet = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
@@ -147,7 +142,7 @@ def sweep(
     from rag_pipeline.evaluation.pages import to_text
 
     settings = load_book(docs_dir)
-    cells = make_grid(_read_axes(values, settings), crossed=crossed)
+    cells = make_grid(_read_axes(values, settings))
     check_sweep(settings, cells, test_set, open_ingestion)
 
     def evaluate(cell: SweepCell) -> EvaluationReport:
@@ -181,15 +176,13 @@ def report_feedback(
     The page groups the questions that the book did not answer and names the sections nearest to
     them.
     """
-    from rag_pipeline.evaluation.feedback import LogFigures, read_log, write_page
+    from rag_pipeline.evaluation.feedback import LogFigures, write_page
     from rag_pipeline.evaluation.measures import compute
 
     settings = load_index(docs_dir)
     if html is not None:
         prepare_file("--html", html)
-    entries = read_log(settings)
-    if entries is None:
-        raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
+    entries = _read_log(settings)
     path = write_page(settings, entries, path=html)
     figures = compute(LogFigures, entries.pair())
     counted = f"{figures.answer_count} answers, {figures.unanswered_count} not fully answered"
@@ -218,20 +211,13 @@ def validate(
     from rag_pipeline.evaluation.validation import (
         describe_validation,
         report_to_record,
-        run_validation,
         write_results,
     )
-    from rag_pipeline.ingestion.audit import audit_known
-    from rag_pipeline.retrieval import open_retriever
 
     settings = load_book(docs_dir)
     check = make_address_check("--site", site, settings)
     prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
-    audited = audit_known(open_ingestion(settings))
-    with open_retriever(settings) as retriever:
-        report = run_validation(
-            retriever, audited, collection_name=settings.qdrant_collection, check_addresses=check
-        )
+    report = _validate(settings, check)
     files = [str(path) for path in write_results(report, settings.state_dir)]
     text = "\n".join(
         [to_text(describe_validation(report)), *(f"Written: {path}" for path in files)]
@@ -273,10 +259,8 @@ def review(
     if a document failed, or if a check or a quality gate fails.
     """
     from rag_pipeline.evaluation.book import check_libraries
-    from rag_pipeline.evaluation.review import build_review, dump_review, load_review, render_review
-    from rag_pipeline.evaluation.validation import run_validation
-    from rag_pipeline.ingestion.audit import audit_known
-    from rag_pipeline.retrieval import open_retriever
+    from rag_pipeline.evaluation.records import dump_record
+    from rag_pipeline.evaluation.review import REVIEW_JSON, build_review, load_review, render_review
 
     settings, _ = load_book_or_site(
         docs_dir, site, docs_plugin, run_config=run_config, may_ask=False
@@ -287,13 +271,9 @@ def review(
     if write is not None:
         prepare_file("--write", write)
     ingested = ingest_and_tell(settings)
-    audited = audit_known(open_ingestion(settings))
-    with open_retriever(settings) as retriever:
-        validated = run_validation(
-            retriever, audited, collection_name=settings.qdrant_collection, check_addresses=check
-        )
+    validated = _validate(settings, check)
     found = build_review(ingested, validated, _measure_search(settings, test_set))
-    data = dump_review(found)
+    data = dump_record(REVIEW_JSON, found)
     if write is not None:
         write_file(write, data.decode())
     record = json.loads(data) | {"passed": found.passed}
@@ -316,15 +296,41 @@ def golden_entry(
     of them in the book before you use the entry.
     """
     from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.feedback import draft_entry, read_log
+    from rag_pipeline.evaluation.feedback import draft_entry
 
     settings = load_book(docs_dir)
+    entry = draft_entry(_read_log(settings), from_log, parse_corpus(settings).documents)
+    record = {"entry": entry, "warnings": ["a search found these sections. Check each of them"]}
+    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
+
+
+def _read_log(settings: Settings) -> LogEntries:
+    """Return the entries of the question log.
+
+    Raises:
+        ConfigurationError: The log is off.
+    """
+    from rag_pipeline.evaluation.feedback import read_log
+
     entries = read_log(settings)
     if entries is None:
         raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
-    entry = draft_entry(entries, from_log, parse_corpus(settings).documents)
-    record = {"entry": entry, "warnings": ["a search found these sections. Check each of them"]}
-    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
+    return entries
+
+
+def _validate(
+    settings: Settings, check: Callable[[Iterable[str]], AddressReport] | None
+) -> ValidationSuiteReport:
+    """Audit the collection and query its own content; `check` checks the cited addresses."""
+    from rag_pipeline.evaluation.validation import run_validation
+    from rag_pipeline.ingestion.audit import audit_known
+    from rag_pipeline.retrieval import open_retriever
+
+    audited = audit_known(open_ingestion(settings))
+    with open_retriever(settings) as retriever:
+        return run_validation(
+            retriever, audited, collection_name=settings.qdrant_collection, check_addresses=check
+        )
 
 
 def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures | None:

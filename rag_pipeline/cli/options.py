@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -65,10 +65,6 @@ RunConfig = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages to return, 1 to 100.")]
-AskedMode = Annotated[
-    Literal["normal", "selected_text_only"] | None,
-    typer.Option("--mode", help="Search the book (normal) or only the text of --selected-text."),
-]
 
 FilterValues: TypeAlias = dict[str, list[str] | None]
 """The values of each filter option, by field name of `QueryFilters`; None if it was not given."""

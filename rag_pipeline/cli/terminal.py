@@ -159,27 +159,17 @@ def show_ingestion(report: IngestionReport, docs_dir: str, options: str = "") ->
             f"${report.cost_usd:.4f}"
         ),
     ]
-    if count := report.docs_unlisted:
-        pages, are = ("page", "is") if count == 1 else ("pages", "are")
-        lines.append(
-            f"  note: {count} unlisted {pages} {are} not indexed. INDEX_UNLISTED includes them"
-        )
-    if count := report.chunks_in_parts:
-        subject, verb = ("chunk is", "was") if count == 1 else ("chunks are", "were")
-        lines.append(
-            f"  note: {count} {subject} longer than the model's input and {verb} embedded in parts"
-        )
-    if count := report.expressions_left_out:
-        subject, verb = ("expression has", "was") if count == 1 else ("expressions have", "were")
-        lines.append(
-            f"  note: {count} MDX {subject} no known value and {verb} left out of the text"
-        )
-    for name, count in sorted(report.components_left_out.items()):
-        pages = "1 page" if count == 1 else f"{count} pages"
-        lines.append(
-            f"  note: `<{name}>` on {pages}: a text cannot be read without running code. "
-            "COMPONENT_TEXT can leave it out"
-        )
+    counts = {
+        "unlisted pages that are not indexed (INDEX_UNLISTED includes them)": report.docs_unlisted,
+        "chunks longer than the model's input, embedded in parts": report.chunks_in_parts,
+        "MDX expressions without a known value, left out of the text": report.expressions_left_out,
+    }
+    lines += [f"  note: {what}: {count}" for what, count in counts.items() if count]
+    lines += [
+        f"  note: pages with a text in `<{name}>` that cannot be read without running code: "
+        f"{count}. COMPONENT_TEXT can leave it out"
+        for name, count in sorted(report.components_left_out.items())
+    ]
     lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  {line}" for line in show_failures(report.failures)]
     is_any_indexed = bool(report.docs_processed or report.docs_unchanged)

@@ -45,25 +45,17 @@ _CITATION: Final = re.compile(r"[ \t]*(?<![\w\])])\[\d{1,3}\]")
 _ADDRESS: Final = re.compile(r"\]\([^()\s]*\)")
 
 
-def remove_citations(text: str) -> str:
-    """Return an answer's text without citations such as `[1]`.
-
-    A bracket directly after a word, such as `values[1]`, is not a citation.
-    """
-    return _CITATION.sub("", text)
-
-
 def find_facts(facts: Iterable[str], text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the facts that occur in an answer's text, and those that are missing from it.
 
-    Letter case, citations, the addresses of links and the kind and amount of white space do not
-    matter.
+    Letter case, citations such as `[1]`, the addresses of links and the kind and amount of white
+    space do not matter. A bracket directly after a word, such as `values[1]`, is not a citation.
 
     Args:
         facts: Regular expressions.
         text: The text of the answer.
     """
-    shown = " ".join(_ADDRESS.sub("]", remove_citations(text)).split())
+    shown = " ".join(_ADDRESS.sub("]", _CITATION.sub("", text)).split())
     found = tuple(fact for fact in facts if re.search(fact, shown, re.IGNORECASE))
     return found, tuple(fact for fact in facts if fact not in found)
 
@@ -247,7 +239,7 @@ def evaluate_answers(
         categories=_score(group_by(questions, lambda result: [result.category])),
         selected_text=compute(SelectionScores, selections),
         definitions=compute(DefinitionScores, terms),
-        written=compute(ModelScores, questions if model is not None else ()),
+        written=compute(ModelScores, [one for one in questions if model and one.is_for_model]),
         passages=compute(PassageScores, [*questions, *selections]),
         failure_count=sum(error is not None for error in errors),
         questions=questions,

@@ -8,7 +8,6 @@ named as the winner only if its advantage is statistically significant.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -60,9 +59,6 @@ if TYPE_CHECKING:
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
 """The accepted results of the golden set that comes with this package."""
 
-_LIBRARIES: Final = ("ir_measures", "scipy")
-"""The libraries of the `pipeline` extra that evaluating needs."""
-
 
 @dataclass(frozen=True, slots=True)
 class BookEvaluation:
@@ -93,7 +89,7 @@ def check_libraries() -> None:
     Raises:
         MissingDependencyError: A library of the `pipeline` extra is not installed.
     """
-    require_packages("pipeline", *_LIBRARIES)
+    require_packages("pipeline", "ir_measures", "scipy")
 
 
 def evaluate_book(
@@ -126,8 +122,10 @@ def evaluate_book(
         BaselineRefusedError: A question failed, so the written report cannot become the baseline.
     """
     check_libraries()
-    if accept_baseline:
-        _require_gates(checked=not paraphrased and answering is not Answering.NONE)
+    if accept_baseline and (paraphrased or answering is Answering.NONE):
+        problem = "only an evaluation that checks all quality gates can become the baseline"
+        fix = "Leave out --accept, or --paraphrased and --no-answers"
+        raise ConfigurationError("--accept", problem, fix)
     test_set = choose_test_set(settings, test_set)
     corpus = parse_corpus(settings)
     documents, golden = corpus.documents, load_for(test_set, corpus)
@@ -163,14 +161,6 @@ def evaluate_book(
 
 def _is_sufficient(result: RetrievalResult, question: str) -> bool:
     return apply_grounding_policy(result, question).sufficient_context
-
-
-def _require_gates(*, checked: bool) -> None:
-    """Refuse to save an evaluation as the baseline if it does not check all quality gates."""
-    if not checked:
-        problem = "only an evaluation that checks all quality gates can become the baseline"
-        fix = "Leave out --accept, or --paraphrased and --no-answers"
-        raise ConfigurationError("--accept", problem, fix)
 
 
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
@@ -323,20 +313,13 @@ class SweepResult:
 
 
 def make_grid(
-    axes: Mapping[str, Sequence[SettingValue]], *, crossed: bool = False
+    axes: Mapping[str, Sequence[SettingValue]],
 ) -> tuple[SweepCell, ...]:
-    """Return the combinations of settings that a sweep evaluates besides the present settings.
+    """Return the designs that a sweep compares with the present settings: each changes one setting.
 
     Args:
         axes: Values to try, by setting name.
-        crossed: True for every combination of the values; False to change one setting at a time.
     """
-    if crossed:
-        names = tuple(axes)
-        return tuple(
-            SweepCell(tuple(zip(names, values, strict=True)))
-            for values in itertools.product(*axes.values())
-        )
     return tuple(SweepCell(((name, value),)) for name, values in axes.items() for value in values)
 
 

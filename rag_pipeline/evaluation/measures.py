@@ -8,6 +8,7 @@ computed and its goal. Reports, tables and metadata follow from the declaration.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -110,6 +111,11 @@ def tabulate(figures: object) -> list[tuple[str, str, str]]:
     """Return the label, the figure as text and the goal of each measure that has a figure."""
     found = [(one, getattr(figures, name)) for name, one in list_measures(figures).items()]
     return [(one.label, str(figure), one.goal) for one, figure in found if figure is not None]
+
+
+def since_ms(started: float) -> float:
+    """Return the milliseconds since a time of `time.perf_counter`."""
+    return (time.perf_counter() - started) * 1000
 
 
 _SEED: Final = 20260214

@@ -70,6 +70,11 @@ def read_record(
     return record
 
 
+def dump_record(adapter: TypeAdapter[_Record], record: _Record) -> bytes:
+    """Return a record as UTF-8 encoded JSON that `read_record` can read."""
+    return adapter.dump_json(record, indent=1) + b"\n"
+
+
 Scores: TypeAlias = dict[str, dict[str, float]]
 """The values of one question, 0 to 1, by level (document, section) and measure."""
 
@@ -372,6 +377,12 @@ class AnswerResult(Reply):
     cited_count: int = 0
 
     @property
+    def is_for_model(self) -> bool:
+        """True if a model wrote the answer or should have written it."""
+        declined = {"model_declined", "not_grounded"}.intersection(self.notices)
+        return self.kind in {"generated", None} or bool(declined)
+
+    @property
     def has_facts(self) -> bool:
         """True if the golden set lists facts that a right answer contains."""
         return bool(self.facts_found or self.facts_missed)
@@ -530,14 +541,6 @@ class DefinitionScores:
     flawed: int = count("flawed main passages", lambda one: one.flaw is not None)
 
 
-_MODEL_NOTICES: Final = frozenset({"model_declined", "not_grounded"})
-"""Notices of an answer that a model should have written."""
-
-
-def _is_for_model(one: AnswerResult) -> bool:
-    return one.kind in {"generated", None} or not _MODEL_NOTICES.isdisjoint(one.notices)
-
-
 @dataclass(frozen=True, slots=True)
 class ModelScores:
     """The measures of the answers that a model wrote or should have written.
@@ -551,30 +554,24 @@ class ModelScores:
 
     completed: Interval | None = share(
         "questions for which the model did not fail",
-        lambda one: [one.error is None] if _is_for_model(one) else [],
+        lambda one: [one.error is None],
         gate=("model_answers", 0.98),
     )
     accepted: Interval | None = share(
         "answerable questions that the model did not decline",
         lambda one: (
-            ["model_declined" not in one.notices]
-            if _is_for_model(one) and one.error is None and one.answerable
-            else []
+            ["model_declined" not in one.notices] if one.answerable and one.error is None else []
         ),
         gate=("model_accepts", 0.9),
     )
     grounded: Interval | None = share(
         "sentences of the model that stand in the sources",
-        lambda one: one.supported if _is_for_model(one) and one.error is None else [],
+        lambda one: one.supported,
         gate=("sentences_grounded", 0.8),
     )
     cited: Interval | None = share(
         "sentences that the model cited itself",
-        lambda one: (
-            [number < one.cited_count for number in range(one.sentence_count)]
-            if _is_for_model(one) and one.error is None
-            else []
-        ),
+        lambda one: [number < one.cited_count for number in range(one.sentence_count)],
         gate=("sentences_cited", 0.8),
     )
 

@@ -26,6 +26,7 @@ from rag_pipeline.evaluation.records import (
     RetrievedChunk,
     SelectionAnswer,
     Summary,
+    dump_record,
     read_record,
 )
 
@@ -243,24 +244,29 @@ def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Sect
 
 def _describe_answer(one: AnswerResult) -> Section:
     badges = (one.category, f"{one.half} half", one.kind or "failed")
-    found: list[tuple[str, Iterable[str], Form]] = [
+    found = _list_texts(
         ("found", one.facts_found, "good"),
         ("missed", one.facts_missed, "bad"),
         ("not whole", one.broken_passages, "bad"),
         ("not in its sources", one.unsupported, "bad"),
         ("cited", one.sections, "badge"),
-    ]
-    lines = tuple((f"{name}: ", Mark(text, form)) for name, texts, form in found for text in texts)
+    )
     quote = Mark(one.text, "quote")
-    return _describe_case(one.question, one.query_id, badges, one.error, Items(lines), quote)
+    return _describe_case(one.question, one.query_id, badges, one.error, found, quote)
+
+
+def _list_texts(*found: tuple[str, Iterable[str], Form]) -> Items:
+    """Return a list with a line for each text of each group, after the name of the group."""
+    return Items(
+        tuple((f"{name}: ", Mark(text, form)) for name, texts, form in found for text in texts)
+    )
 
 
 def _describe_selection(one: SelectionAnswer) -> Section:
     badges = (one.relation, one.kind or "failed")
-    lines = [("leaked: ", Mark(text, "bad")) for text in one.leaks]
-    lines += [("not whole: ", Mark(text, "bad")) for text in one.broken_passages]
-    blocks = (Items(tuple(lines)), Mark(one.text, "quote"))
-    return _describe_case(one.question, one.case_id, badges, one.error, *blocks)
+    found = _list_texts(("leaked", one.leaks, "bad"), ("not whole", one.broken_passages, "bad"))
+    quote = Mark(one.text, "quote")
+    return _describe_case(one.question, one.case_id, badges, one.error, found, quote)
 
 
 def _describe_term(one: DefinitionAnswer) -> Section:
@@ -305,7 +311,9 @@ class ReportFiles:
     answers_path: Path | None = None
 
 
-_REPORT: Final = TypeAdapter(EvaluationReport)
+REPORT_JSON: Final = TypeAdapter(EvaluationReport)
+"""Writes an evaluation as JSON, and checks what is read."""
+
 _ANSWERS: Final = TypeAdapter(AnswersReport)
 _BASELINE: Final = TypeAdapter(Baseline)
 
@@ -324,22 +332,19 @@ def write_report(
     """
     summary = replace(report, questions=())
     stamp = "".join(char for char in report.created_at if char.isdigit())[:20]
-    write_bytes_atomically(folder / _HISTORY_DIR / f"{stamp}.json", dump_report(summary))
+    write_bytes_atomically(
+        folder / _HISTORY_DIR / f"{stamp}.json", dump_record(REPORT_JSON, summary)
+    )
     answers_path = folder / "answers.json"
     files = ReportFiles(
         folder / "report.json", folder / "report.html", answers_path if answers else None
     )
-    write_bytes_atomically(files.json_path, dump_report(report))
+    write_bytes_atomically(files.json_path, dump_record(REPORT_JSON, report))
     page = render_html(report, load_history(folder), gates, answers)
     write_text_atomically(files.html_path, page)
     if answers is not None:
-        write_bytes_atomically(answers_path, _ANSWERS.dump_json(answers, indent=1) + b"\n")
+        write_bytes_atomically(answers_path, dump_record(_ANSWERS, answers))
     return files
-
-
-def dump_report(report: EvaluationReport) -> bytes:
-    """Return a report as UTF-8 encoded JSON that `load_report` can read."""
-    return _REPORT.dump_json(report, indent=1) + b"\n"
 
 
 def load_report(path: Path) -> EvaluationReport:
@@ -349,7 +354,7 @@ def load_report(path: Path) -> EvaluationReport:
         EvaluationFileError: The file is missing, damaged or has another format version.
     """
     fix = "Delete the file, or run `rag-pipeline evaluate` again"
-    return read_record(path, _REPORT, REPORT_VERSION, fix)
+    return read_record(path, REPORT_JSON, REPORT_VERSION, fix)
 
 
 def load_history(folder: Path) -> tuple[EvaluationReport, ...]:
@@ -391,7 +396,7 @@ def accept(report: EvaluationReport, path: Path, answers: AnswersReport | None =
             if result.answerable
         },
     )
-    write_bytes_atomically(path, _BASELINE.dump_json(baseline, indent=1) + b"\n")
+    write_bytes_atomically(path, dump_record(_BASELINE, baseline))
     return baseline
 
 

@@ -13,11 +13,10 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversation import complete_question
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.evaluation.measures import compute, group_by
+from rag_pipeline.evaluation.measures import compute, group_by, since_ms
 from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     SECTION,
-    Ranking,
     is_flagged,
     name_unit,
     rank_hits,
@@ -77,12 +76,12 @@ def _ask(query: GoldenQuery, retriever: Retriever, grounder: Grounder) -> _Run:
     started = time.perf_counter()
     try:
         result = retriever.retrieve(Query(query.question, top_k=DEPTH))
-        latency_ms = _since(started)
+        latency_ms = since_ms(started)
         shown = replace(result, chunks=result.chunks[:DEFAULT_TOP_K])  # a user gets only these
         refused = not grounder(shown, query.question)
         retrieved = tuple(_describe(chunk) for chunk in result.chunks)
     except Exception as error:  # noqa: BLE001  # any failure is recorded as a miss
-        return _Run((), None, _since(started), name_error(error))
+        return _Run((), None, since_ms(started), name_error(error))
     return _Run(retrieved, refused, latency_ms)
 
 
@@ -97,10 +96,6 @@ def _describe(chunk: ScoredChunk) -> RetrievedChunk:
         token_count=count_tokens(chunk.text),
         excerpt=chunk.text[:_EXCERPT_CHARS],
     )
-
-
-def _since(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
 
 
 def name_error(error: Exception) -> str:
@@ -158,12 +153,12 @@ def evaluate(
     """
     cold_ms = _ask(golden.queries[0], retriever, grounder).latency_ms if golden.queries else 0.0
     runs = [_ask(query, retriever, grounder) for query in golden.queries]
-    scores, rankings = _score_questions(golden, runs)
+    scores = _score_questions(golden, runs)
     module_of: dict[str, str] = {
         parsed.document.doc_path: parsed.document.module for parsed in documents
     }
     questions = tuple(
-        _describe_question(query, one, scores.get(query.id, {}), rankings.get(query.id), module_of)
+        _describe_question(query, one, scores.get(query.id, {}), module_of)
         for query, one in zip(golden.queries, runs, strict=True)
     )
     halves = group_by(questions, lambda result: [result.half])
@@ -185,39 +180,32 @@ def evaluate(
     )
 
 
-def _score_questions(
-    golden: GoldenSet, runs: Sequence[_Run]
-) -> tuple[dict[str, Scores], dict[str, dict[str, Ranking]]]:
+def _score_questions(golden: GoldenSet, runs: Sequence[_Run]) -> dict[str, Scores]:
     asked = [
         (query, run.retrieved)
         for query, run in zip(golden.queries, runs, strict=True)
         if query.expected
     ]
     scores: dict[str, Scores] = {query.id: {} for query, _ in asked}
-    rankings: dict[str, dict[str, Ranking]] = {query.id: {} for query, _ in asked}
     for level in (DOCUMENT, SECTION):
         ranked = {query.id: rank_hits(query, retrieved, level) for query, retrieved in asked}
         measured = score_rankings(ranked)
         for query, retrieved in asked:
-            rankings[query.id][level] = ranked[query.id]
             budgets = score_budgets(ranked[query.id], retrieved)
             scores[query.id][level] = measured[query.id] | budgets
-    return scores, rankings
+    return scores
 
 
 def _describe_question(
-    query: GoldenQuery,
-    run: _Run,
-    scores: Scores,
-    rankings: Mapping[str, Ranking] | None,
-    module_of: Mapping[str, str],
+    query: GoldenQuery, run: _Run, scores: Scores, module_of: Mapping[str, str]
 ) -> QuestionResult:
+    ranking = rank_hits(query, run.retrieved, SECTION)
     places = tuple(
         ExpectedPlace(
             section.doc_path,
             section.section_heading,
             section.group,
-            rankings[SECTION].first_rank(name_unit(section, SECTION)) if rankings else None,
+            ranking.first_rank(name_unit(section, SECTION)),
         )
         for section in query.expected
     )

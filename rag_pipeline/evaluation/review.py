@@ -89,7 +89,8 @@ class BookReview:
         return not (self.failed_pages or self.problems or self.broken_addresses or gates)
 
 
-_REVIEW: Final = TypeAdapter(BookReview)
+REVIEW_JSON: Final = TypeAdapter(BookReview)
+"""Writes a review as JSON, and checks what is read."""
 
 
 def build_review(
@@ -129,11 +130,6 @@ def read_search_figures(report: EvaluationReport, failed_gates: Sequence[str]) -
     )
 
 
-def dump_review(review: BookReview) -> bytes:
-    """Return a review as UTF-8 encoded JSON that `load_review` can read."""
-    return _REVIEW.dump_json(review, indent=1) + b"\n"
-
-
 def load_review(path: Path) -> BookReview:
     """Read a review from its JSON file.
 
@@ -141,7 +137,7 @@ def load_review(path: Path) -> BookReview:
         EvaluationFileError: The file is missing, damaged or has another format version.
     """
     fix = "Write it with `rag-pipeline review --write`"
-    return read_record(path, _REVIEW, REVIEW_VERSION, fix, field="review_version")
+    return read_record(path, REVIEW_JSON, REVIEW_VERSION, fix, field="review_version")
 
 
 def render_review(now: BookReview, before: BookReview | None = None) -> str:
@@ -151,16 +147,10 @@ def render_review(now: BookReview, before: BookReview | None = None) -> str:
         now: The review of the present pages.
         before: A review of the pages before a change, for a second column; None for one column.
     """
-    reviews = (before, now) if before else (now,)
-    heads = ("Before", "Now") if before else ("Now",)
-    rows = [
-        ("Pages", [f"{one.pages:,}" for one in reviews]),
-        ("Pages that cannot be indexed", [f"{len(one.failed_pages):,}" for one in reviews]),
-        ("Chunks", [f"{one.chunks:,}" for one in reviews]),
-        ("Broken cited addresses", [_count_broken(one) for one in reviews]),
-        *_describe_search(now, before),
-    ]
-    table = Table(("", *heads), tuple((name, *values) for name, values in rows))
+    columns = {"Before": _describe(before, now)} if before else {}
+    columns["Now"] = shown = _describe(now, now)
+    rows = ((name, *(one[name] for one in columns.values())) for name in shown)
+    table = Table(("", *columns), tuple(rows))
     state = "No problem was found." if now.passed else "There are problems."
     parts = ["### Search index of the book", to_markdown([table]), state]
     if now.search and before and before.search and not _match(now, before):
@@ -174,29 +164,30 @@ def render_review(now: BookReview, before: BookReview | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _count_broken(review: BookReview) -> str:
-    if review.addresses is None:
-        return "not checked"
-    return f"{len(review.broken_addresses):,} of {review.addresses:,}"
-
-
-def _describe_search(now: BookReview, before: BookReview | None) -> list[tuple[str, list[str]]]:
-    """Return the rows of the golden set; no row if the present pages have none."""
-    if now.search is None or not now.search.questions:
-        return []
-    names = {
-        "Questions whose page is in the first 5 results": "finds_page",
-        "Questions whose section is in the first 5 results": "finds_section",
+def _describe(review: BookReview, now: BookReview) -> dict[str, str]:
+    """Return the column of a review. It has the golden set's figures if the present pages do."""
+    column = {
+        "Pages": f"{review.pages:,}",
+        "Pages that cannot be indexed": f"{len(review.failed_pages):,}",
+        "Chunks": f"{review.chunks:,}",
+        "Broken cited addresses": "not checked",
     }
-    reviews = (before, now) if before else (now,)
-    figures = [_match(now, one) for one in reviews]
-    return [(name, [_count_found(one, key) for one in figures]) for name, key in names.items()]
+    if review.addresses is not None:
+        broken = f"{len(review.broken_addresses):,} of {review.addresses:,}"
+        column["Broken cited addresses"] = broken
+    if now.search is not None and now.search.questions:
+        search = _match(now, review)
+        asked = search.questions.values() if search else ()
+        pages = _show_share([one.finds_page for one in asked])
+        sections = _show_share([one.finds_section for one in asked])
+        column["Questions whose page is in the first 5 results"] = pages
+        column["Questions whose section is in the first 5 results"] = sections
+    return column
 
 
-def _count_found(search: SearchFigures | None, attribute: str) -> str:
-    if search is None:
+def _show_share(found: Sequence[bool]) -> str:
+    if not found:
         return "not known"
-    found = [getattr(asked, attribute) for asked in search.questions.values()]
     return f"{sum(found):,} of {len(found):,} ({sum(found) / len(found):.0%})"
 
 

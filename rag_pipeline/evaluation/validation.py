@@ -13,14 +13,11 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from html import unescape
-from http.client import HTTPException
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urljoin, urlsplit
-from urllib.request import Request, urlopen
 
+import httpx
 import numpy as np
 
 from rag_pipeline.adapters.local_files import write_text_atomically
@@ -35,6 +32,7 @@ from rag_pipeline.core.rules import (
     find_faults,
 )
 from rag_pipeline.core.text.terms import extract_terms, extract_words
+from rag_pipeline.evaluation.measures import since_ms
 from rag_pipeline.evaluation.pages import Block, Items, Mark, Section, Table, shorten, to_markdown
 from rag_pipeline.retrieval.hits import RESULT_RULES, check_results
 from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, MAX_TOP_K, Query
@@ -258,7 +256,6 @@ PAGE_TIMEOUT_S: Final = 5.0
 """Timeout for reading one page over HTTP, in seconds; given by the validation plan."""
 
 _ID: Final = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
-_MAX_PAGE_BYTES: Final = 20_000_000
 
 
 def check_built_site(urls: Iterable[str], site_dir: Path, base_url: str) -> AddressReport:
@@ -307,20 +304,20 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
         if urlsplit(address).scheme not in {"http", "https"}:
             message = "the address is not an http or https URL"
             raise LookupError(message)
-        request = Request(address, headers={"User-Agent": "rag-pipeline validate"})  # noqa: S310  # scheme checked above
         try:
-            with urlopen(request, timeout=PAGE_TIMEOUT_S) as answer:  # noqa: S310  # scheme checked above
-                content: bytes = answer.read(_MAX_PAGE_BYTES)
-        except HTTPError as error:
-            error.close()
-            message = f"the site answered with HTTP status {error.code}"
+            answer = httpx.get(
+                address,
+                headers={"User-Agent": "rag-pipeline validate"},
+                timeout=PAGE_TIMEOUT_S,
+                follow_redirects=True,
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            message = f"the page cannot be read ({describe_kind(error)})"
             raise LookupError(message) from error
-        except (URLError, OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            cause = describe_kind(reason) if isinstance(reason, Exception) else reason
-            message = f"the page cannot be read ({cause})"
-            raise LookupError(message) from error
-        return content.decode("utf-8", "replace")
+        if answer.is_error:
+            message = f"the site answered with HTTP status {answer.status_code}"
+            raise LookupError(message)
+        return answer.content.decode("utf-8", "replace")
 
     return _check(urls, origin, read)
 
@@ -362,27 +359,20 @@ SITE_ADDRESS: Final = "site_address"
 """The kind of the finding that a cited address is broken."""
 
 
-class ProbeClass(StrEnum):
-    """The kinds of test queries by form: a word, a phrase, a sentence, or an unusual input."""
-
-    KEYWORD = "keyword"
-    PHRASE = "phrase"
-    COMPLEX = "complex"
-    EDGE = "edge"
-
-
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A test query about the collection's own content, and what its results must contain.
 
     Attributes:
+        kind: The form of the query: keyword (a word), phrase, complex (a sentence) or edge (an
+            unusual input).
         expected_term: A word; at least one result must contain it or another form of it in its
             text, headings or tags. Empty if no word is expected.
         expected_doc: Id of a document that at least one result must belong to. Empty if no
             document is expected.
     """
 
-    kind: ProbeClass
+    kind: str
     question: str
     expected_term: str = ""
     expected_doc: str = ""
@@ -413,7 +403,7 @@ def run_validation(
         points = index.scroll()
         started = time.perf_counter()
         stats = read_stats(index, collection_name)
-        stats_ms = _since(started)
+        stats_ms = since_ms(started)
     findings = list(audited.findings) if audited else []
     readable = []
     for point in points:
@@ -479,16 +469,14 @@ def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
     titles = sorted({word for entry in metadata for word in extract_words(entry.title)})
     keywords = [word for word in [*tags, *titles] if len(word) > 2 and extract_terms(word)]
     headed = [entry for entry in metadata if len(extract_terms(entry.section_heading)) > 1]
-    probes = [
-        Probe(ProbeClass.KEYWORD, word, expected_term=word) for word in _spread(keywords[:400])
-    ]
+    probes = [Probe("keyword", word, expected_term=word) for word in _spread(keywords[:400])]
     probes += [
-        Probe(ProbeClass.PHRASE, entry.section_heading, expected_doc=entry.doc_path)
+        Probe("phrase", entry.section_heading, expected_doc=entry.doc_path)
         for entry in _spread(_unique_headings(headed))
     ]
     probes += [
         Probe(
-            ProbeClass.COMPLEX,
+            "complex",
             f"How does the part about {entry.section_heading} fit into {entry.title}, and why?",
             expected_doc=entry.doc_path,
         )
@@ -500,12 +488,12 @@ def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
 
 def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
     plain = ["a", "123", "special@chars!", "ü ñ 中文 🤖", "what is it", "x" * 300]
-    probes = [Probe(ProbeClass.EDGE, question) for question in plain]
+    probes = [Probe("edge", question) for question in plain]
     long_chunks = [chunk for chunk in ordered if len(chunk[1]) > _MIN_LONG_CHARS]
     if long_chunks:
         metadata, text = long_chunks[len(long_chunks) // 2]
-        probes.append(Probe(ProbeClass.EDGE, text, expected_doc=metadata.doc_path))
-    probes.append(Probe(ProbeClass.EDGE, "why " * (MAX_QUESTION_CHARS // 4)))
+        probes.append(Probe("edge", text, expected_doc=metadata.doc_path))
+    probes.append(Probe("edge", "why " * (MAX_QUESTION_CHARS // 4)))
     return probes
 
 
@@ -514,12 +502,8 @@ def _time(action: Callable[[], object]) -> float | None:
     started = time.perf_counter()
     with suppress(PayloadError):  # the probes report the damaged point
         action()
-        return _since(started)
+        return since_ms(started)
     return None
-
-
-def _since(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
 
 
 def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
@@ -527,15 +511,15 @@ def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
     started = time.perf_counter()
     try:
         first = retriever.retrieve(query).chunks
-        latency_ms = _since(started)
+        latency_ms = since_ms(started)
         second = retriever.retrieve(query).chunks
     except PayloadError as error:  # a damaged point must not hide other problems
-        first, latency_ms = (), _since(started)
+        first, latency_ms = (), since_ms(started)
         checks = {"readable": str(error)}
     else:
         checks = check_results(first, second)
     return ProbeOutcome(
-        kind=probe.kind.value,
+        kind=probe.kind,
         question=probe.question,
         result_count=len(first),
         best_score=first[0].score if first else 0.0,

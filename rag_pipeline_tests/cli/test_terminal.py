@@ -72,11 +72,15 @@ def test_a_notice_of_a_refusal_starts_on_its_own_line() -> None:
     assert show_quotes(refused) == f"{refused.text}\nNote: {refused.notices[0].text}"
 
 
-def test_one_chunk_in_parts_and_one_expression_are_reported_in_the_singular() -> None:
-    report = IngestionReport(chunks_in_parts=1, expressions_left_out=1)
-    shown = show_ingestion(report, "docs")
-    assert "note: 1 chunk is longer than the model's input and was embedded in parts" in shown
-    assert "note: 1 MDX expression has no known value and was left out of the text" in shown
+def test_what_was_not_indexed_as_it_is_written_is_counted() -> None:
+    report = IngestionReport(docs_unlisted=2, expressions_left_out=1, components_left_out={"T": 3})
+    notes = [line for line in show_ingestion(report, "docs").split("\n") if "note:" in line]
+    assert notes[:2] == [
+        "  note: unlisted pages that are not indexed (INDEX_UNLISTED includes them): 2",
+        "  note: MDX expressions without a known value, left out of the text: 1",
+    ]
+    unread = "pages with a text in `<T>` that cannot be read without running code: 3."
+    assert notes[2:] == [f"  note: {unread} COMPONENT_TEXT can leave it out"]
 
 
 def test_the_next_command_has_the_options_that_it_needs() -> None:
@@ -92,7 +96,7 @@ def test_chunks_embedded_in_parts_are_reported_in_one_line_without_a_warning() -
         report.add(StageDone(Stage.EMBEDDINGS, DocId(name), "v", {"windowed_chunks": 16}))
     notes = [line for line in show_ingestion(report, "docs").split("\n") if "note:" in line]
     assert len(notes) == 1
-    assert "64 chunks are longer than the model's input" in notes[0]
+    assert notes[0].endswith("chunks longer than the model's input, embedded in parts: 64")
     assert report.warnings == []
 
 

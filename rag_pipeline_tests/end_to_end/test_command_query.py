@@ -131,7 +131,6 @@ def test_the_mode_of_a_selection_may_also_be_named(call: Callable[..., Outcome])
     [
         (("query", "Why?", "--mode", "selected_text_only"), ("--mode", "Add --selected-text")),
         ((*ASKED, "--mode", "normal"), ("--mode normal", "Remove one")),
-        (("search", "Why?", "--mode", "selected_text_only"), ("query --selected-text",)),
         (("query", "Why?", "--mode", "all"), ("--mode", "normal", "selected_text_only")),
         (("search", "Why?", "--content-type", "essay"), ("content type 'essay'", "quiz")),
     ],
@@ -156,7 +155,7 @@ def test_every_filter_has_options_on_the_command_line(
     flags = {flag for declared in FILTERS.values() for flag in declared.flags}
     assert {*values, *of_other_sites} == flags
     assert call("ingest").code == 0
-    asked = ("search", "robot moves by rule", "--mode", "normal", "--json")
+    asked = ("search", "robot moves by rule", "--json")
     for flag, value in values.items():
         hits = call(*asked, flag, value).json["chunks"]
         assert [hit["metadata"]["doc_path"] for hit in hits] == [path], flag

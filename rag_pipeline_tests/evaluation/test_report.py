@@ -13,10 +13,11 @@ from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.gates import check_gates
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
 from rag_pipeline.evaluation.pages import to_markdown, to_text
+from rag_pipeline.evaluation.records import dump_record
 from rag_pipeline.evaluation.rendering import (
+    REPORT_JSON,
     describe_gates,
     describe_measures,
-    dump_report,
     load_baseline,
     load_history,
     load_report,
@@ -173,7 +174,7 @@ def test_a_failed_question_is_a_miss_with_its_error_recorded() -> None:
 def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: EvaluationReport) -> None:
     files = write_report(report, tmp_path)
     assert load_report(files.json_path) == report
-    assert files.json_path.read_bytes() == dump_report(report)
+    assert files.json_path.read_bytes() == dump_record(REPORT_JSON, report)
     later = replace(report, created_at="2999-01-01T00:00:00.000000+00:00")
     write_report(later, tmp_path)
     assert load_history(tmp_path) == (strip(report), strip(later))
@@ -197,7 +198,7 @@ def test_a_damaged_report_is_refused_and_a_damaged_history_entry_is_skipped(
         load_report(files.json_path)
     with pytest.raises(EvaluationFileError, match="baseline"):
         load_baseline(_write(tmp_path / "baseline.json", "[]"))
-    other = dump_report(replace(report, report_version=99))
+    other = dump_record(REPORT_JSON, replace(report, report_version=99))
     with pytest.raises(EvaluationFileError, match="version 99"):
         load_report(_write(tmp_path / "other.json", other.decode()))
 

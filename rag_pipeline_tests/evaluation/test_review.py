@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import EvaluationFileError
+from rag_pipeline.evaluation.records import dump_record
 from rag_pipeline.evaluation.review import (
+    REVIEW_JSON,
     REVIEW_VERSION,
     AskedQuestion,
     BookReview,
     SearchFigures,
-    dump_review,
     load_review,
     render_review,
 )
@@ -113,7 +114,7 @@ def test_text_of_pages_cannot_leave_its_block_or_fill_the_comment() -> None:
 
 def test_a_written_review_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "review.json"
-    path.write_bytes(dump_review(REVIEW))
+    path.write_bytes(dump_record(REVIEW_JSON, REVIEW))
     assert load_review(path) == REVIEW
 
 
@@ -123,7 +124,7 @@ def test_a_written_review_is_read_again(tmp_path: Path) -> None:
         (None, "cannot be read"),
         (b"{}", "review_version: Field required"),
         (b"\xff", "Invalid JSON"),
-        (dump_review(replace(REVIEW, review_version=99)), "format version 99"),
+        (dump_record(REVIEW_JSON, replace(REVIEW, review_version=99)), "format version 99"),
     ],
 )
 def test_another_file_is_an_error(tmp_path: Path, content: bytes | None, problem: str) -> None:
