@@ -20,7 +20,6 @@ from rag_pipeline.retrieval.queries import ANY_VALUE, Mode, Query, QueryFilters
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.retriever import Retriever
 
 commands = typer.Typer()
@@ -100,6 +99,10 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Answer a question using only the book, with links to the cited sections."""
+    from rag_pipeline.adapters.connect import load_model_early
+    from rag_pipeline.answering.reading.small_talk import find_reply
+    from rag_pipeline.cli.terminal import tell_note, tell_running_ingestion
+
     if even_if_unrelated and selected_text is None:
         problem = "this option works only together with --selected-text"
         raise ConfigurationError("--even-if-unrelated", problem, "Add --selected-text")
@@ -110,8 +113,35 @@ def query(
         filters=QueryFilters(**filters, top_k=top_k),
         exact_words=exact_words,
     )
+    asked.check()
     settings = load_index(docs_dir)
-    _answer(asked, settings, as_json, even_if_unrelated=even_if_unrelated, explain=explain)
+    # A failure of the model is told below the answer, after the name of the program.
+    logging.getLogger("rag_pipeline.answering").addHandler(logging.NullHandler())
+    is_searched = asked.mode is Mode.NORMAL and not find_reply(asked)
+    if is_searched:
+        tell_running_ingestion(settings)
+        load_model_early(settings)
+    from rag_pipeline.answering import open_assistant
+    from rag_pipeline.cli.explaining import record_query, show_explanation
+    from rag_pipeline.cli.terminal import show_answer_sources, show_quotes
+
+    with (
+        open_assistant(settings) as assistant,
+        assistant.stream(asked, even_if_unrelated=even_if_unrelated) as stream,
+    ):
+        model = assistant.chat_model
+        if model is not None and not as_json:
+            write_pieces(stream)
+        answer = stream.answer
+        if is_searched and stream.result and not stream.result.chunks:
+            _tell_unknown_values(assistant.retriever, asked.filters)
+    if answer.model_error is not None:
+        tell_note(f"the model could not answer: {answer.model_error.partition(': ')[2]}")
+    record = record_query(answer, stream.result)
+    text = show_quotes(answer) if model is None else show_answer_sources(answer)
+    if explain:
+        text = f"{text}\n\n{show_explanation(record)}"
+    print_result(to_json(record), text, as_json=as_json)
 
 
 @commands.command("check-model")
@@ -196,41 +226,3 @@ def write_pieces(pieces: Iterable[str]) -> None:
             with suppress(OSError):  # nobody reads standard output any more
                 write_text("\n")
         raise
-
-
-def _answer(
-    asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool, explain: bool
-) -> None:
-    """Answer the query and print the answer with its sources, or print a JSON record."""
-    from rag_pipeline.adapters.connect import load_model_early
-    from rag_pipeline.answering.reading.small_talk import find_reply
-    from rag_pipeline.cli.terminal import tell_note, tell_running_ingestion
-
-    asked.check()
-    # A failure of the model is told below the answer, after the name of the program.
-    logging.getLogger("rag_pipeline.answering").addHandler(logging.NullHandler())
-    is_searched = asked.mode is Mode.NORMAL and not find_reply(asked)
-    if is_searched:
-        tell_running_ingestion(settings)
-        load_model_early(settings)
-    from rag_pipeline.answering import open_assistant
-    from rag_pipeline.cli.explaining import record_query, show_explanation
-    from rag_pipeline.cli.terminal import show_answer_sources, show_quotes
-
-    with (
-        open_assistant(settings) as assistant,
-        assistant.stream(asked, even_if_unrelated=even_if_unrelated) as stream,
-    ):
-        model = assistant.chat_model
-        if model is not None and not as_json:
-            write_pieces(stream)
-        answer = stream.answer
-        if is_searched and stream.result and not stream.result.chunks:
-            _tell_unknown_values(assistant.retriever, asked.filters)
-    if answer.model_error is not None:
-        tell_note(f"the model could not answer: {answer.model_error.partition(': ')[2]}")
-    record = record_query(answer, stream.result)
-    text = show_quotes(answer) if model is None else show_answer_sources(answer)
-    if explain:
-        text = f"{text}\n\n{show_explanation(record)}"
-    print_result(to_json(record), text, as_json=as_json)

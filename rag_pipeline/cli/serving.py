@@ -42,7 +42,7 @@ def serve(
     """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""
     require_packages("serve", *_PACKAGES)
     settings = load_index(docs_dir)
-    from rag_pipeline.serving.server import Place, run_service
+    from rag_pipeline.serving.app import Place, run_service
     from rag_pipeline.serving.site import find_site
 
     site_dir = find_site(settings.docs_dir, None if site is None else Path(site))

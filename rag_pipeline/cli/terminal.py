@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 from rag_pipeline.adapters.connect import read_running_ingestion
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from rich.progress import Progress, TaskID
-
     from rag_pipeline.answering.checking import ModelCheck
     from rag_pipeline.answering.models import Answer, Passage
     from rag_pipeline.core.models import DocFailure, Figure
-    from rag_pipeline.core.rules import CheckReport, Finding
+    from rag_pipeline.core.rules import CheckReport
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
@@ -45,10 +44,20 @@ class IngestionProgress(logging.Handler):
     """
 
     def __init__(self, total: int) -> None:
+        from rich import console, progress  # noqa: PLC0415  # 50 ms, which other commands save
+
         super().__init__(logging.INFO)
-        self._total = total
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
+        self._progress = progress.Progress(
+            progress.SpinnerColumn(),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            console=console.Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task("starting Dagster", total=total)
         self._activity = ""
         self._begun = time.monotonic()
         self._ended = threading.Event()
@@ -56,20 +65,7 @@ class IngestionProgress(logging.Handler):
 
     def __enter__(self) -> Self:
         """Show the progress bar if standard error is a terminal, and begin to watch for waits."""
-        if sys.stderr.isatty():
-            from rich import console, progress  # noqa: PLC0415  # 50 ms, only for a terminal
-
-            self._progress = progress.Progress(
-                progress.SpinnerColumn(),
-                progress.BarColumn(),
-                progress.MofNCompleteColumn(),
-                progress.TimeElapsedColumn(),
-                progress.TextColumn("{task.description}", markup=False),
-                console=console.Console(stderr=True),
-                transient=True,
-            )
-            self._progress.start()
-            self._task = self._progress.add_task("starting Dagster", total=self._total)
+        self._progress.start()
         _LOGGER.addHandler(self)
         _LOGGER.setLevel(logging.INFO)
         threading.Thread(target=self._watch, name="tell-waits", daemon=True).start()
@@ -85,12 +81,11 @@ class IngestionProgress(logging.Handler):
         self._ended.set()
         _LOGGER.removeHandler(self)
         _LOGGER.setLevel(self._level_before)
-        if self._progress is not None:
-            self._progress.stop()
+        self._progress.stop()
 
     def observe(self, event: IngestionEvent) -> None:
         """Advance the bar by one if the event says that a document is indexed or has failed."""
-        if self._progress is not None and self._task is not None and ends_document(event):
+        if ends_document(event):
             self._progress.advance(self._task)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -99,8 +94,7 @@ class IngestionProgress(logging.Handler):
             tell(record.getMessage())  # which begins with the name of the program
         else:
             self._activity, self._begun = record.getMessage(), time.monotonic()
-            if self._progress is not None and self._task is not None:
-                self._progress.update(self._task, description=self._activity)
+            self._progress.update(self._task, description=self._activity)
 
     def _watch(self) -> None:
         while not self._ended.wait(_SILENT_S):
@@ -318,8 +312,9 @@ def show_audit(
 
 def _show_repair(found: CheckReport, left: CheckReport, failures: Sequence[DocFailure]) -> str:
     """Format the findings that a repair fixed, those that are left, and what to do about these."""
-    remaining = {_identify(finding) for finding in left.findings}
-    repaired = [one for one in found.findings if _identify(one) not in remaining]
+    # Only the detail of a finding may differ in two audits.
+    remaining = {replace(one, detail="") for one in left.findings}
+    repaired = [one for one in found.findings if replace(one, detail="") not in remaining]
     lines = [f"repaired  {finding}" for finding in repaired]
     lines += [f"left      {finding}" for finding in left.findings]
     totals = _count_problems(left, len(found.findings))
@@ -335,11 +330,6 @@ def _show_repair(found: CheckReport, left: CheckReport, failures: Sequence[DocFa
             "which says why, then `rag-pipeline audit --repair` again."
         )
     return "\n".join(lines)
-
-
-def _identify(finding: Finding) -> tuple[object, ...]:
-    """Return what identifies a finding in two audits; only the detail may differ."""
-    return finding.kind, finding.doc_path, finding.chunk_id, finding.point_id
 
 
 def _count_problems(report: CheckReport, problem_count: int) -> str:

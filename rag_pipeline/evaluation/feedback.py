@@ -314,14 +314,11 @@ def describe_feedback(entries: LogEntries) -> tuple[Block, ...]:
     heads = ("measure", "value", "goal")
     levels = Counter(one.level for one in entries.answers)
     counts = tuple((_LEVELS.get(level, level), str(times)) for level, times in levels.items())
-    rated = sorted(
-        ((rating.rated_at, rating, answer) for answer, rating in pairs if rating),
-        key=lambda one: one[0],
-        reverse=True,
-    )
-    tags = Counter(tag for _, rating, _ in rated for tag in rating.tags)
+    rated = [(rating, answer) for answer, rating in pairs if rating]
+    rated.sort(key=lambda one: one[0].rated_at, reverse=True)
+    tags = Counter(tag for rating, _ in rated for tag in rating.tags)
     said = [f"{tag}: {number}" for tag, number in tags.most_common()]
-    notes = [(rating, answer) for _, rating, answer in rated if rating.note.strip()]
+    notes = [(rating, answer) for rating, answer in rated if rating.note.strip()]
     for rating, answer in notes[:_MAX_NOTES]:
         asked = f', asked "{shorten(answer.question, _SHOWN_CHARS)}"' if answer.question else ""
         said.append(f"{shorten(rating.note, _SHOWN_CHARS)} (rated {rating.rating}{asked})")

@@ -312,6 +312,7 @@ def _describe(
         if hides_solutions:
             source = hide_solutions(source)
         text, blocks = source.text, source.blocks
+        spans = _count_units(text, [(one.start, one.end) for one in blocks])
         figures = [asdict(one) for one in islice(list_shown(source), MOST_FIGURES)]
         place = places[point.point_id]
         passages.append(
@@ -327,12 +328,7 @@ def _describe(
                 "bare": place.bare_heading,
                 "sentences": _count_units(text, split_sentences(text)),
                 "blocks": [
-                    [block.kind.value, *span]
-                    for block, span in zip(
-                        blocks,
-                        _count_units(text, [(one.start, one.end) for one in blocks]),
-                        strict=True,
-                    )
+                    [block.kind.value, *span] for block, span in zip(blocks, spans, strict=True)
                 ],
             }
         )

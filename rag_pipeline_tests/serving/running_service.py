@@ -13,9 +13,8 @@ from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.answering.voice import read_voice
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.retrieval.limits import Protection
-from rag_pipeline.serving.app import create_app
+from rag_pipeline.serving.app import BOUNDS, create_app
 from rag_pipeline.serving.metrics import Metrics
-from rag_pipeline.serving.server import BOUNDS
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.server import Place, describe_addresses, listen
+from rag_pipeline.serving.app import Place, describe_addresses, listen
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 
 if TYPE_CHECKING:

@@ -113,7 +113,17 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
     grounding = asked.prepared.grounding
     try:
         async with stream, aclosing(_read_pieces(stream)) as pieces:
-            yield bodies.encode_event("start", _describe_start(asked))
+            model = asked.service.assistant.chat_model
+            start = {
+                "protocol": bodies.PROTOCOL,
+                "answer_id": asked.answer_id,
+                "conversation_id": asked.conversation_id,
+                "mode": asked.prepared.query.mode.value,
+                "search_question": asked.prepared.search_question,
+                "index_id": asked.prepared.index_id,
+                "model": model.name if model else None,
+            }
+            yield bodies.encode_event("start", start)
             sources = bodies.list_sources(grounding)
             yield bodies.encode_event(
                 "sources", {"confidence": grounding.confidence, "sources": sources}
@@ -156,19 +166,6 @@ async def _read_pieces(stream: AsyncAnswerStream) -> AsyncGenerator[str | None, 
         if piece is None:
             return
         yield piece
-
-
-def _describe_start(asked: Asked) -> dict[str, Any]:
-    model = asked.service.assistant.chat_model
-    return {
-        "protocol": bodies.PROTOCOL,
-        "answer_id": asked.answer_id,
-        "conversation_id": asked.conversation_id,
-        "mode": asked.prepared.query.mode.value,
-        "search_question": asked.prepared.search_question,
-        "index_id": asked.prepared.index_id,
-        "model": model.name if model else None,
-    }
 
 
 def _finish(asked: Asked, answer: Answer) -> dict[str, Any]:
