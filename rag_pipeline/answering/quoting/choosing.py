@@ -46,6 +46,7 @@ _SUBJECT: Final = 0.5  # opens a section about the term, and is about it
 _WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
 _BRACKETS: Final = re.compile(r"\(([^()]*)\)")
 _BEFORE_COLON: Final = re.compile(r"^([^:]+):\s")
+_LABELLED: Final = re.compile(r"(?:\*\*|__)[^*_\n]+(?:(?:\*\*|__)\s?:|:(?:\*\*|__))")
 _VERSION: Final = re.compile(r"\s\d[\d.]*$")
 _SAYS: Final = (
     r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
@@ -67,7 +68,8 @@ def measure_definition(part: Part, subject: str) -> float:
     text = skip_marks(part.text)
     headings = part.source.headings
     above = find_distinct_terms(" ".join(headings))
-    headed = part.opens and bool(headings) and _is_named(headings[-1], subject)
+    headed = bool(headings) and _is_named(headings[-1], subject)
+    headed = headed and part.opens and not part.labelled
     defined = sentence.search(part.text) is not None
     degrees = (
         (_HEADED, headed and (defined or begins.match(text))),
@@ -180,6 +182,7 @@ _TROUBLES: Final = re.compile(
     re.IGNORECASE,
 )
 _TROUBLE: Final = re.compile(TROUBLE, re.IGNORECASE)
+_ASKS_TROUBLE: Final = re.compile(rf"{_TROUBLES.pattern}|\berrors?\b", re.IGNORECASE)
 
 
 def explains_trouble(part: Part, worth: Mapping[str, float]) -> float:
@@ -281,7 +284,8 @@ class ValuedPart:
         is_weak: True if the part asks the reader a question, or if the reader knows it already.
             Such a part is quoted only if there is no other.
         headed: What the part gains for a sub-question by a nearest heading that names it.
-        is_entry: True if the part defines the subject of the question and is an item of a list.
+        is_entry: True if the part defines the subject of the question and is an item of a list, or
+            begins with a bold label.
     """
 
     part: Part
@@ -321,7 +325,7 @@ def value_parts(
     worth = share_out(question, weights)
     defines = asked.kind is QuestionKind.DEFINITION
     names = list_names(asked.subject, weights)
-    asks_trouble = asked.kind is QuestionKind.PROBLEM or _TROUBLES.search(question) is not None
+    asks_trouble = asked.kind is QuestionKind.PROBLEM or _ASKS_TROUBLE.search(question) is not None
     about_book = names_book(question)
     step = SUB_RANK_STEP if about_book else rank_step
     valued: list[ValuedPart] = []
@@ -352,6 +356,7 @@ def value_parts(
             loss, fault = _judge_content(part, is_weak=is_weak, about_book=about_book)
             value += loss
             is_entry = degree >= _ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
+            is_entry |= degree == _ENTRY and _LABELLED.match(part.text) is not None
             reasons += [text for text in (fault or reason,) if text]
             valued.append(
                 ValuedPart(part, value + points, value, tuple(reasons), is_weak, headed, is_entry)
@@ -389,14 +394,13 @@ def _judge_form(part: Part, kind: QuestionKind, *, asks_trouble: bool) -> tuple[
     """
     if not asks_trouble and _TROUBLES.search(" ".join(part.source.headings[-1:])):
         return _TROUBLED, "is about mistakes"
-    is_code = TextBlockKind.CODE in part.kinds
     wanted = {
         QuestionKind.CODE: part.has_code,
         QuestionKind.FORMULA: TextBlockKind.FORMULA in part.kinds,
     }
     if kind in wanted:
         return (_CODE, f"contains {kind.value}") if wanted[kind] else (0.0, "")
-    if kind is QuestionKind.DEFINITION and is_code:
+    if kind is QuestionKind.DEFINITION and part.has_code:
         return _UNFIT_CODE, "is code"
     if kind is QuestionKind.HOW_TO and (part.has_code or _gives_steps(part)):
         return _STEPS, "contains steps"
@@ -432,7 +436,7 @@ def _find_asking(source: Source, parts: Sequence[Part]) -> set[int]:
         if part.labelled:
             labelled.add(part.run)
         is_open = source.content_type == ContentType.QUIZ and part.run not in labelled
-        if is_open or part.text.rstrip(" *_").endswith("?"):
+        if is_open or part.text.rstrip(' *_`~\n"').endswith("?"):
             asking.add(part.start)
     return asking
 

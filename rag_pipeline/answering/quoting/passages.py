@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.answering.models import Source
+from rag_pipeline.answering.reading.questions import NUMBERED_PART
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.core.models import ContentType, Figure, TextBlock, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
@@ -118,6 +119,7 @@ _POINTS_TO_PAGES: Final = re.compile(
     r"|\b(?:you|we)(?:['\u2019]ll|\s+will|\s+can)?\s+(?:learn|cover|discuss|explore|look\s+at)\b",
     re.IGNORECASE,
 )
+_NAMES_PAGE: Final = re.compile(rf"://|\b{NUMBERED_PART}\b", re.IGNORECASE)
 _PAGE_TABLE: Final = re.compile(
     r"[ \t>]*\|[^\n]*\b(?:weeks?|chapters?|lessons?|pages?)\b", re.IGNORECASE
 )
@@ -140,8 +142,8 @@ class Part:
         run: Number of the run of parts without a heading between them, from 0.
         opens: True if the part is the first of its run.
         has_code: True if a block of code, other than a diagram, is in the part.
-        lists_pages: True if at least half of the items of its lists begin with a link or contain
-            an address.
+        lists_pages: True if at least half of the items of its lists begin with a link, contain an
+            address, or name a numbered part of the book, such as `Chapter 2`.
         announces: True if the part says what pages contain, as in "this chapter explains".
         items: Number of items of its lists.
         introduction: Length of the text before its last block.
@@ -329,7 +331,8 @@ def _make_part(
     )
     items = [block for block in inner if block.kind is TextBlockKind.LIST_ITEM]
     linked = sum(
-        item.opens_with_link or "://" in source.text[item.start : item.end] for item in items
+        item.opens_with_link or _NAMES_PAGE.search(source.text, item.start, item.end) is not None
+        for item in items
     )
     return Part(
         source=source,

@@ -117,22 +117,32 @@ TROUBLE: Final = (
 )
 """Pattern of the words with which a state is described that nobody wants."""
 
+_TELLS: Final = (
+    r"(?!(?:what|which|how|when|where|who|whose|why|if|is|are|does|do|can|could|should|would|will"
+    r"|explain|define|describe|list|name|i\s+(?:don't|do\s+not)\s+(?:understand|know))\b)"
+)
 _REPORTS: Final = re.compile(
     rf"why\b(?!\s+(?:can|may|must|should))(?=.*?\b(?:my|our|i|we)\b).*?{TROUBLE}"
     r"|why\s+(?:do|does|did|is|are|has|have|will)\b(?:\s+\S+){1,5}?\s+not\s+\w+\W*$"
     r"|why\s+(?:(?:do|does|did|wo)n't\s|(?:is|are)n't\s+(?:\S+\s+){1,4}?\w+ing\b)"
-    r"|(?!(?:what|which|how|when|where|who|whose|why|if|is|are|does|do|can|could|should|would|will"
-    r"|explain|define|describe|list|name|i\s+(?:don't|do\s+not)\s+(?:understand|know))\b)"
-    r"(?:\S+\s+){1,6}?"
+    rf"|{_TELLS}(?:\S+\s+){{1,6}}?"
     r"(?:(?:do|does|did|is|are|can|will|has|have|wo|ca)(?:n't|\s+not)|cannot|won?t|doesnt|isnt"
     r"|(?:says\s+|is\s+)?unable|not\s+\w+ing\b|\w+s\s+(?:nothing|no)\b"
     r"|fails?\b|crashes\b|freezes\b|hangs\b|(?:stopped|keeps?)\s+\w+ing\b"
     r"|(?:an?|the)\s+error\b|(?:denied|refused|rejected|aborted)\b"
     r"|(?:is|are|gets?)\s+(?:\w+\s+)?(?:empty|missing|stuck|broken|wrong|lost)\b)"
+    rf"|{_TELLS}(?!{_VERB}\b)(?:\S+\s+){{1,4}}?"
+    r"(?:(?:is|are|gets?|looks?)\s+(?!(?:an?|the)\b)\w+(?:\s+\w+){0,3}\W*$"
+    r"|\w+[^s\W]s\s+(?:(?:(?:\w+\s+)?(?:when|while|after|if|without)|the|my|its|too|very|slower|faster)\b"
+    r"|(?:over|off|out|away|apart|down|up|back|to|into|through)(?:\s+(?:an?|the|my|its)\b|\W*$)))"
     r"|(?:error\s+(?:code|message|no)|error:|cannot|can't|unable|no\s+\w+\s+(?:named|found))(?!\w)",
     re.IGNORECASE,
 )
-"""The beginning of a report that something does not work, such as "my widget shows nothing"."""
+"""The beginning of a report that something does not work, such as "my widget shows nothing".
+
+A statement is a report too, such as "the widget jumps to the left", because nobody tells a book
+how well something works.
+"""
 
 NUMBER_WORD: Final = "two|three|four|five|six|seven|eight|nine|ten|\\d+"
 """Pattern of a number of things."""

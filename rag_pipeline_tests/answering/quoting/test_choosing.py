@@ -246,6 +246,38 @@ def test_the_word_for_its_kind_may_be_missing_from_the_definition_of_a_term() ->
         assert found[0].text == first.text
 
 
+def test_an_entry_of_a_glossary_of_paragraphs_is_quoted_alone() -> None:
+    glossary = "**Crumb**: The inner part.\n\n**Crust**: The outer part.\n\n**Dough**: Not baked."
+    found = choose("What is a crust?", make_source(glossary, "Glossary"))
+    assert found == ["**Crust**: The outer part."]
+
+
+def test_the_label_of_a_tab_is_no_heading_that_defines_a_term() -> None:
+    tab = make_source("Crust\n\nSet the oven first.", "Oven", "Settings", "Crust", score=0.4)
+    text = make_source("When a loaf is done, its crust sounds hollow.", "Bread", "Baking")
+    assert choose("What is a crust?", text, tab)[0] == text.text
+
+
+def test_a_list_with_code_does_not_say_what_a_term_means() -> None:
+    steps = "1. Bake the crust:\n\n   ```\n   bake(crust)\n   ```\n\n2. Wait for the crust."
+    text = make_source("Bread dries from the crust inwards.", "Bread", "Storing", score=0.45)
+    assert choose("What is a crust?", make_source(steps), text)[0] == text.text
+
+
+def test_a_question_in_code_and_a_list_of_lessons_answer_nothing() -> None:
+    prompt = "Ask an assistant:\n\n```\nWhy does a loaf need a crust?\n```"
+    lessons = "You know now:\n\n- Why a loaf needs a crust (Lesson 2)\n- How to bake (Lesson 3)"
+    text = make_source("A loaf needs a crust to keep it moist.", "Bread", "Baking")
+    for other in (prompt, lessons):
+        assert choose("Why does a loaf need a crust?", make_source(other), text)[0] == text.text
+
+
+def test_a_section_on_mistakes_answers_a_question_about_an_error() -> None:
+    text = make_source("The oven shows numbers, and error 3 is one of them.", "Oven", "Display")
+    fix = make_source("Error 3 of the oven: the door is open.", "Oven", "Mistakes")
+    assert choose("oven error 3", fix, text)[0] == fix.text
+
+
 def test_a_list_of_links_below_a_heading_does_not_define_the_heading() -> None:
     links = make_source("- [Ovens](ovens.md)\n- [Pots](pots.md)", "Reading", "Sourdough")
     text = make_source("In a sourdough, wild yeast makes the bread rise.", "Bread", "Rising")

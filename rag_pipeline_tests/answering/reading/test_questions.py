@@ -263,6 +263,11 @@ def test_the_clauses_of_a_long_text_that_may_be_its_question_are_found() -> None
         "no module named foo",
         "I get an error when I build it",
         "permission denied when I open the camera",
+        "robot drifts to the left",
+        "the simulator is too slow",
+        "gripper drops the object",
+        "robot falls over when it walks",
+        "simulation runs slower than real time",
     ],
 )
 def test_a_report_that_something_does_not_work_is_read_as_a_problem(question: str) -> None:
@@ -282,6 +287,10 @@ def test_a_report_that_something_does_not_work_is_read_as_a_problem(question: st
         "my robot is slow enough to be safe",
         "steady-state error of a controller",
         "no free lunch theorem",
+        "add sensors to the robot",
+        "a node is a process",
+        "sensors when to use them",
+        "changes to the interface",
     ],
 )
 def test_other_questions_with_a_negation_are_no_report(question: str) -> None:
