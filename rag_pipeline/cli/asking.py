@@ -39,10 +39,6 @@ def search(
     filters: FilterValues,
     top_k: TopK = 5,
     exact_words: ExactWords = False,
-    min_relative_score: Annotated[
-        float,
-        typer.Option(help="Leave out passages below this share of the best score, 0 to 1."),
-    ] = 0.0,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +51,6 @@ def search(
         question,
         filters=QueryFilters(**filters, top_k=top_k),
         exact_words=exact_words,
-        min_relative_score=min_relative_score,
     )
     asked.check()
     settings = load_index(docs_dir)

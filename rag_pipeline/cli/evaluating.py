@@ -79,9 +79,7 @@ def evaluate(
     )
 
     settings = load_book(docs_dir)
-    answering = Answering.QUOTED
-    if answers is not None:
-        answering = Answering.CONFIGURED if answers else Answering.NONE
+    chosen = {None: Answering.QUOTED, True: Answering.CONFIGURED, False: Answering.NONE}
     if html is not None:
         prepare_file("--html", html)
 
@@ -90,7 +88,7 @@ def evaluate(
         test_set,
         accept_baseline=accept,
         paraphrased=paraphrased,
-        answering=answering,
+        answering=chosen[answers],
         ingest=lambda: ingest_and_tell(settings),
     )
     if html is not None:

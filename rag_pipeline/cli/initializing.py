@@ -283,7 +283,10 @@ def has_consent(config: Path) -> bool:
     if isinstance(find_loader(config.parent), str):
         return False
     place = f"{config.resolve()}\n".encode()
-    answer = _find_answers() / hashlib.sha256(place + config.read_bytes()).hexdigest()
+    # The folder of the answers belongs to the user; no file of a site can name it.
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    name = hashlib.sha256(place + config.read_bytes()).hexdigest()
+    answer = folder / "rag-pipeline" / "run-config" / name
     if answer.is_file():
         return answer.read_text(encoding="utf-8") == "yes"
     is_allowed = typer.confirm(
@@ -294,9 +297,3 @@ def has_consent(config: Path) -> bool:
     answer.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     answer.write_text("yes" if is_allowed else "no", encoding="utf-8")
     return is_allowed
-
-
-def _find_answers() -> Path:
-    """Return the folder of the answers. It belongs to the user; no file of a site can name it."""
-    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(folder) / "rag-pipeline" / "run-config"

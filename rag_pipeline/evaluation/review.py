@@ -5,7 +5,7 @@ Two reviews are compared to show what a pull request changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
@@ -80,7 +80,7 @@ class BookReview:
     problems: tuple[str, ...] = ()
     addresses: int | None = None
     broken_addresses: tuple[str, ...] = ()
-    search: SearchFigures | None = field(default=None)
+    search: SearchFigures | None = None
 
     @property
     def passed(self) -> bool:

@@ -53,7 +53,7 @@ class AccessRules:
 
     def is_api(self, path: str) -> bool:
         """Return True if the path belongs to the API, and False if it belongs to the website."""
-        if _is_below(path, _API):
+        if any(path == root or path.startswith(f"{root}/") for root in _API):
             return True
         return not (path == "/" or (self.site_path or "/").startswith(path + "/")) and not (
             self.site_path and path.startswith(self.site_path)
@@ -118,10 +118,6 @@ def split_list(text: str) -> list[str]:
 def strip_port(host: str) -> str:
     """Return the host of a `Host` header in lower case, without its port."""
     return re.sub(r":\d*$", "", host.strip().lower())
-
-
-def _is_below(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
 def _bracket(host: str) -> str:

@@ -64,13 +64,7 @@ def mount_mcp(app: FastAPI, assistant: Assistant) -> None:
         app: The application. Each application can be started once.
         assistant: Finds passages and writes answers.
     """
-
-    def build() -> tuple[ASGIApp, StreamableHTTPSessionManager]:
-        from rag_pipeline.serving.mcp import build_http_app  # noqa: PLC0415  # slow to load
-
-        return build_http_app(assistant)
-
-    late = _LateServer(build)
+    late = _LateServer(assistant)
     app.router.routes.append(Route(_PATH, late))
     run_app = app.router.lifespan_context
 
@@ -83,16 +77,13 @@ def mount_mcp(app: FastAPI, assistant: Assistant) -> None:
 
 
 class _LateServer:
-    """An ASGI application that is built when the first request arrives.
+    """The MCP server as an ASGI application that is built when the first request arrives.
 
     Importing the library of MCP takes about a second, which most starts of the service can save.
-
-    Args:
-        build: Returns the application and its sessions.
     """
 
-    def __init__(self, build: Callable[[], tuple[ASGIApp, StreamableHTTPSessionManager]]) -> None:
-        self._build = build
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
         self._asked = asyncio.Event()
         self._built: asyncio.Future[ASGIApp] | None = None
 
@@ -117,6 +108,11 @@ class _LateServer:
         finally:
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
+
+    def _build(self) -> tuple[ASGIApp, StreamableHTTPSessionManager]:
+        from rag_pipeline.serving.mcp import build_http_app  # noqa: PLC0415  # slow to load
+
+        return build_http_app(self._assistant)
 
     async def _serve(self, built: asyncio.Future[ASGIApp]) -> None:
         """Build the server when it is asked for, and run its sessions; one task does both."""

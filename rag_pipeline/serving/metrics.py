@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -39,43 +39,33 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = self._counter("http_requests", "Requests.", "method", "route", "status")
-        self._latency = self._histogram(
-            "http_request_seconds", "Seconds from a request to the end of its response.", "route"
+        named: dict[str, Any] = {"namespace": _NAMESPACE, "registry": self.registry}
+        counter, gauge = partial(Counter, **named), partial(Gauge, **named)
+        histogram = partial(Histogram, buckets=_BUCKETS_S, **named)
+        self._requests = counter("http_requests", "Requests.", ("method", "route", "status"))
+        self._latency = histogram(
+            "http_request_seconds", "Seconds from a request to the end of its response.", ("route",)
         )
-        self._open_streams = self._gauge("open_streams", "Answers that are being streamed.")
-        self._operations = self._counter(
-            "operations", "Finished searches and answers.", "name", "status", "code"
+        self._open_streams = gauge("open_streams", "Answers that are being streamed.")
+        self._operations = counter(
+            "operations", "Finished searches and answers.", ("name", "status", "code")
         )
-        self._steps = self._histogram(
-            "operation_step_seconds", "Seconds of a step of a search or answer.", "name", "step"
+        self._steps = histogram(
+            "operation_step_seconds", "Seconds of a step of a search or answer.", ("name", "step")
         )
-        self._answers = self._counter(
-            "answers", "Complete answers; a refusal has the kind `refused`.", "kind", "level"
+        self._answers = counter(
+            "answers", "Complete answers; a refusal has the kind `refused`.", ("kind", "level")
         )
-        self._notices = self._counter(
-            "answer_notices", "Notices of answers, such as corrected citations.", "code"
+        self._notices = counter(
+            "answer_notices", "Notices of answers, such as corrected citations.", ("code",)
         )
-        self._model_faults = self._counter(
-            "model_failures", "Answers that quote the book because the model failed.", "code"
+        self._model_faults = counter(
+            "model_failures", "Answers that quote the book because the model failed.", ("code",)
         )
-        self.rate_limited = self._counter("rate_limited", "Questions over a rate limit.")
-        self.rate_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
-        self.log_faults = self._counter("question_log_failures", "Lost entries of the log.")
-        self._breakers = self._gauge(
-            "breaker_state", "0: closed, 1: half-open, 2: open.", "service"
-        )
-
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
-
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(
-            name, text, labels, namespace=_NAMESPACE, registry=self.registry, buckets=_BUCKETS_S
-        )
+        self.rate_limited = counter("rate_limited", "Questions over a rate limit.")
+        self.rate_faults = counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
+        self.log_faults = counter("question_log_failures", "Lost entries of the log.")
+        self._breakers = gauge("breaker_state", "0: closed, 1: half-open, 2: open.", ("service",))
 
     def observe_operation(self, operation: Operation, error: Exception | None) -> None:
         """Count a finished search or answer; for the observer of `Protection`."""

@@ -103,13 +103,11 @@ def mount_site(app: Starlette, folder: Path, base_path: str) -> None:
         base_path: The path of the site; ends with a slash.
     """
 
-    def redirect(request: Request) -> Response:
-        del request
-        return RedirectResponse(base_path, status_code=307)
+    def redirect(_: Request) -> Response:
+        return RedirectResponse(base_path)
 
-    def hide_index(request: Request) -> Response:
+    def hide_index(_: Request) -> Response:
         """Answer that the site has no index, so that the panel asks this service."""
-        del request
         return JSONResponse({"index": None}, headers={"cache-control": "no-cache"})
 
     if base_path != "/":
