@@ -133,11 +133,6 @@ class SelectedTextCase:
     relation: Relation
     must_not_contain: tuple[_Text, ...]
 
-    @property
-    def answerable(self) -> bool:
-        """True if the selected passage answers the question."""
-        return self.relation == "related"
-
 
 @dataclass(frozen=True, slots=True)
 class DefinitionCase:

@@ -15,9 +15,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from limits import RateLimitItem, parse_many
-from limits.aio.storage import MemoryStorage, RedisStorage
-from limits.aio.strategies import MovingWindowRateLimiter
+from limits.aio.storage import RedisStorage
+from limits.aio.strategies import MovingWindowRateLimiter as SharedLimiter
 from limits.errors import ConfigurationError as UnusableAddressError
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
 from rag_pipeline.core.errors import ConfigurationError, describe_kind
 from rag_pipeline.serving.replies import make_problem
@@ -120,7 +122,6 @@ class RateLimits:
         total: The limits of all clients together; empty for none.
         redis_url: Where several processes count together; empty counts in this process.
         on_failure: Called each time Redis fails.
-        clock: Returns a time in seconds that never decreases.
         secret: The key of the hashes, at most 64 bytes, which all processes that count together
             must share; empty makes a new key.
     """
@@ -131,14 +132,12 @@ class RateLimits:
         total: list[RateLimitItem],
         redis_url: str = "",
         on_failure: Callable[[], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
         secret: bytes = b"",
     ) -> None:
         self._client = client
         self._total = total
         self._on_failure = on_failure or (lambda: None)
-        self._clock = clock
-        self._local = MovingWindowRateLimiter(MemoryStorage())
+        self._local = LocalLimiter(MemoryStorage())
         self._secret = secret or secrets.token_bytes(_SECRET_BYTES)
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
@@ -162,19 +161,30 @@ class RateLimits:
         keys = [(item, f"{kind}:client", client) for item in _OWN_RATES.get(kind, self._client)]
         if kind not in _OWN_RATES:
             keys += [(item, f"{kind}:total", "") for item in self._total]
-        if self._shared is not None and self._clock() >= self._shared_from:
+        if self._shared is not None and time.monotonic() >= self._shared_from:
             try:
                 async with asyncio.timeout(_SHARED_TIMEOUT_S):
-                    return await _count(self._shared, keys, hit=hit)
+                    return await self._count_shared(self._shared, keys, hit=hit)
             except Exception as error:  # noqa: BLE001  # any fault of Redis must not stop answers
-                self._shared_from = self._clock() + _SHARED_PAUSE_S
+                self._shared_from = time.monotonic() + _SHARED_PAUSE_S
                 self._on_failure()
                 _logger.warning(
                     "SERVE_RATE_URL does not answer (%s); this process counts by itself for %.0f s",
                     describe_kind(error),
                     _SHARED_PAUSE_S,
                 )
-        return await _count(self._local, keys, hit=hit)
+        for item, *key in keys:
+            if not (self._local.hit if hit else self._local.test)(item, *key):
+                return _wait_s(self._local.get_window_stats(item, *key).reset_time)
+        return None
+
+    async def _count_shared(
+        self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]], *, hit: bool
+    ) -> float | None:
+        for item, *key in keys:
+            if not await (shared.hit if hit else shared.test)(item, *key):
+                return _wait_s((await shared.get_window_stats(item, *key)).reset_time)
+        return None
 
     def hash_client(self, address: str) -> str:
         """Return a keyed hash of a client's address; IPv6 clients are counted by network."""
@@ -326,15 +336,8 @@ def _find_kind(scope: Scope) -> str | None:
     return "read" if path.startswith(_READ_PATHS) else None
 
 
-async def _count(
-    limiter: MovingWindowRateLimiter, keys: list[tuple[RateLimitItem, str, str]], *, hit: bool
-) -> float | None:
-    """Count a request for each key; return the seconds to wait if it exceeds a limit."""
-    for item, *key in keys:
-        if not await (limiter.hit if hit else limiter.test)(item, *key):
-            reset_time = (await limiter.get_window_stats(item, *key)).reset_time
-            return max(1.0, reset_time - time.time())  # limits counts in wall-clock time
-    return None
+def _wait_s(reset_time: float) -> float:
+    return max(1.0, reset_time - time.time())  # limits counts in wall-clock time
 
 
 def _parse_rate(setting: str, text: str) -> list[RateLimitItem]:
@@ -351,12 +354,10 @@ def _parse_rate(setting: str, text: str) -> list[RateLimitItem]:
     return items
 
 
-def _connect(redis_url: str) -> MovingWindowRateLimiter:
+def _connect(redis_url: str) -> SharedLimiter:
     if redis_url.startswith(("redis://", "rediss://", "redis+unix://")):
         with suppress(ValueError, UnusableAddressError):  # their messages may contain a password
-            return MovingWindowRateLimiter(
-                RedisStorage(f"async+{redis_url}", implementation="redispy")
-            )
+            return SharedLimiter(RedisStorage(f"async+{redis_url}", implementation="redispy"))
     problem = "it is not an address of Redis"
     remedy = "Use an address with a port, such as redis://127.0.0.1:6379"
     raise ConfigurationError("SERVE_RATE_URL", problem, remedy)

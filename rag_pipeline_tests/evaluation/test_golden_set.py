@@ -167,7 +167,6 @@ def test_selected_text_cases_are_of_every_kind(golden: GoldenSet) -> None:
     counts = Counter(case.relation for case in golden.selected_text)
     assert len(golden.selected_text) >= 60
     assert min(counts["related"], counts["unrelated"], counts["injected"]) >= 18
-    assert all(case.answerable is (case.relation == "related") for case in golden.selected_text)
 
 
 def test_selected_passages_occur_in_their_section(golden: GoldenSet) -> None:
