@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
-import shutil
 import sqlite3
 import tempfile
 import time
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +25,6 @@ _INGEST_ADVICE: Final = (
     "Wait until that process, probably an ingest, ends, or raise INGEST_LOCK_TIMEOUT_S"
 )
 _SQLITE_PARTS: Final = ("", "-wal", "-shm", "-journal")
-_LOGGER: Final = logging.getLogger("rag_pipeline.state")
 
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
@@ -73,11 +69,6 @@ def remove_partial_files(root: Path) -> None:
                         path.unlink()
 
 
-def remove_tree(path: Path) -> None:
-    """Delete a folder and everything in it, if it exists. Files that cannot be deleted stay."""
-    shutil.rmtree(path, ignore_errors=True)
-
-
 @contextmanager
 def hold_lock(
     path: Path, timeout_s: float, advice: str = _INGEST_ADVICE, *, shared: bool = False
@@ -120,15 +111,6 @@ def _try_lock(path: Path, kind: int) -> int | None:
         pass  # held by another process, or deleted by the one that held it
     os.close(file)
     return None
-
-
-@cache
-def warn_once(message: str) -> None:
-    """Log a warning about the state, unless this process has already logged the same message.
-
-    An application that configures no logging shows the message on standard error.
-    """
-    _LOGGER.warning("rag-pipeline: warning: %s", message)
 
 
 def is_damage(error: sqlite3.Error) -> bool:

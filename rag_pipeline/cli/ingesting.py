@@ -163,8 +163,8 @@ def audit(
 
     Exits with code 1 if a problem is found and not repaired.
     """
-    from rag_pipeline.adapters.local_files import warn_once
     from rag_pipeline.cli.terminal import show_audit
+    from rag_pipeline.core.settings.file import warn_once
     from rag_pipeline.ingestion.audit import (
         audit_index,
         describe_audit,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -113,12 +114,7 @@ class EmbeddingUsage:
 
     def __add__(self, other: EmbeddingUsage) -> EmbeddingUsage:
         """Return the field-by-field sum of two usages."""
-        return EmbeddingUsage(
-            self.requests + other.requests,
-            self.retries + other.retries,
-            self.tokens + other.tokens,
-            self.seconds + other.seconds,
-        )
+        return EmbeddingUsage(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

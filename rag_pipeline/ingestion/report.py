@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
-    from rag_pipeline.core.settings import Settings
-    from rag_pipeline.core.site.addresses import RecordedSite
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.events import IngestionEvent
 
@@ -95,8 +93,9 @@ class IngestionReport:
             self.warnings += scan.discovery.notes
             self.chunks_unchanged += sum(scan.entries[doc.doc_id].chunk_count for doc in unchanged)
         elif isinstance(event, StageDone):
-            for count, name in _COUNTED.items():
-                setattr(self, name, getattr(self, name) + event.counts.get(count, 0))
+            for count in event.counts.keys() & _SUMMED:
+                name = _NAMED_OTHERWISE.get(count, count)
+                setattr(self, name, getattr(self, name) + event.counts[count])
             self.stage_seconds[event.stage.value] += float(event.counts.get("duration_s", 0.0))
             for name in str(event.counts.get("components_left_out", "")).split():
                 self.components_left_out[name] = self.components_left_out.get(name, 0) + 1
@@ -124,8 +123,7 @@ class IngestionReport:
         keep their values. `run_id` and `collection_id` are taken from `other`.
         """
         self.run_id, self.collection_id = other.run_id, other.collection_id
-        summed = {*_COUNTED.values(), "docs_processed", "docs_failed", "docs_deleted", "duration_s"}
-        for name in summed - {"chunks_unchanged"}:
+        for name in _NUMBERS - _OF_FOLDER:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for stage, seconds in other.stage_seconds.items():
             self.stage_seconds[stage] += seconds
@@ -221,21 +219,8 @@ def list_changes(context: IngestionContext, scan: Scan) -> list[str]:
 
     Call it before the ingestion, which records the site as it is then.
     """
-    ledger = find_ledger(context, scan)
-    return describe_changes(context.settings, ledger.read_site() if ledger else None, scan)
-
-
-def describe_changes(settings: Settings, recorded: RecordedSite | None, scan: Scan) -> list[str]:
-    """Return sentences that say what changed on the site, and which pages are indexed for it.
-
-    Args:
-        settings: The settings of the book.
-        recorded: The site for which the index was built; None if it is not known.
-        scan: A scan of all documents.
-
-    Returns:
-        An empty list if neither the settings of the site nor its sources changed.
-    """
+    settings, ledger = context.settings, find_ledger(context, scan)
+    recorded = ledger.read_site() if ledger else None
     if recorded is None:
         return []
     lines = []
@@ -327,19 +312,13 @@ def _show(value: object, unset: str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_COUNTED: Final = {
-    "chunks_created": "chunks_created",
-    "chunks_updated": "chunks_updated",
-    "chunks_unchanged": "chunks_unchanged",
-    "chunks_deleted": "chunks_deleted",
-    "texts_embedded": "texts_embedded",
-    "embeddings_reused": "embeddings_reused",
-    "tokens_embedded": "tokens_embedded",
-    "tokens_reused": "tokens_saved",
-    "windowed_chunks": "chunks_in_parts",
-    "expressions_left_out": "expressions_left_out",
-    "requests": "requests",
-    "retries": "retries",
-    "cost_usd": "cost_usd",
+_NUMBERS: Final = {one.name for one in fields(IngestionReport) if one.type in {"int", "float"}}
+_OF_FOLDER: Final = {
+    *("docs_discovered", "docs_draft", "docs_unlisted", "docs_unchanged", "chunks_unchanged")
 }
-"""Maps each count of a `StageDone` event to the field of the report that sums it."""
+"""Numbers that describe the whole docs folder."""
+
+_NAMED_OTHERWISE: Final = {"tokens_reused": "tokens_saved", "windowed_chunks": "chunks_in_parts"}
+"""Counts of a `StageDone` event that the report sums in a field with another name."""
+
+_SUMMED: Final = _NUMBERS - {"duration_s"} | _NAMED_OTHERWISE.keys()

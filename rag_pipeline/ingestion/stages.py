@@ -313,20 +313,6 @@ def embed_chunks(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The inputs that the model gets for one text.
-
-    Attributes:
-        parts: The whole text, or its parts if it is longer than the model's input limit.
-        windows: The windows (groups of words that get a vector each) of each part; an empty tuple
-            for each part if the model does not support windows.
-    """
-
-    parts: tuple[str, ...]
-    windows: tuple[tuple[Window, ...], ...]
-
-
 def _embed_missing(
     missing: dict[str, Chunk], embedder: Embedder
 ) -> tuple[dict[str, ChunkVectors], EmbeddingUsage, frozenset[str]]:
@@ -335,8 +321,8 @@ def _embed_missing(
     Returns the vectors by text hash, the usage, and the hashes of texts that were cut into parts.
     """
     plans = _plan_texts(list(missing.values()), embedder)
-    texts = [text for plan in plans for text in plan.parts]
-    windows = [spans for plan in plans for spans in plan.windows]
+    texts = [text for parts, _ in plans for text in parts]
+    windows = [spans for _, own in plans for spans in own]
     if embedder.model.window_words is None:
         rows, usage = embedder.embed_passages(texts)
     else:
@@ -345,10 +331,10 @@ def _embed_missing(
     fresh: dict[str, ChunkVectors] = {}
     windowed: set[str] = set()
     part, window = 0, len(texts)
-    for text_hash, plan in zip(missing, plans, strict=True):
-        parts = rows[part : part + len(plan.parts)]
+    for text_hash, (planned, spans) in zip(missing, plans, strict=True):
+        parts = rows[part : part + len(planned)]
         part += len(parts)
-        own = rows[window : window + sum(map(len, plan.windows))]
+        own = rows[window : window + sum(map(len, spans))]
         window += len(own)
         dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
         rest = own if len(own) else _merge_rows(parts)
@@ -365,7 +351,9 @@ def _merge_rows(rows: FloatMatrix) -> FloatMatrix:
     return np.array([_unit_mean(rows[at : at + size]) for at in range(0, len(rows), size)])
 
 
-def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
+def _plan_texts(
+    chunks: Sequence[Chunk], embedder: Embedder
+) -> list[tuple[Sequence[str], list[tuple[Window, ...]]]]:
     """Return for each chunk the parts and the windows of its embedding text.
 
     A text over the model's input limit is cut into parts. A window is a group of words that gets a
@@ -375,13 +363,13 @@ def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
     totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
     plans = []
     for chunk, total in zip(chunks, totals, strict=True):
-        parts: tuple[str, ...] = (chunk.embedding_text,)
+        parts: Sequence[str] = (chunk.embedding_text,)
         if total > limit:
             spans = cut_parts(chunk.embedding_text, limit, embedder)
-            parts = tuple(chunk.embedding_text[start:end] for start, end in spans)
+            parts = [chunk.embedding_text[start:end] for start, end in spans]
         words = window_words if len(parts) <= _MOST_PARTS else None
         windows = [group_words(part, words) if words else () for part in parts]
-        plans.append(_Plan(parts, tuple(windows)))
+        plans.append((parts, windows))
     return plans
 
 

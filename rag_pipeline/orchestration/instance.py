@@ -17,11 +17,11 @@ from rag_pipeline.adapters.local_files import (
     hold_lock,
     is_damage,
     move_aside,
-    warn_once,
     write_text_atomically,
 )
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.core.settings.file import warn_once
 
 INSTANCE_SETTINGS: Final = Path(__file__).with_name("dagster.yaml")
 """Dagster's instance settings. In the root of the project, `dg` would warn about them."""

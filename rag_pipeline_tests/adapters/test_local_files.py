@@ -13,9 +13,7 @@ import pytest
 from rag_pipeline.adapters.local_files import (
     hold_lock,
     remove_partial_files,
-    remove_tree,
     write_bytes_atomically,
-    write_text_atomically,
 )
 from rag_pipeline.core.errors import StoreLockedError
 
@@ -62,14 +60,6 @@ def test_a_file_is_written_completely_and_is_readable_by_others(tmp_path: Path) 
     assert path.read_bytes() == b"\x00data"
     assert path.stat().st_mode & 0o777 == 0o644
     assert [entry.name for entry in path.parent.iterdir()] == ["entry"]
-
-
-def test_a_folder_is_removed_with_everything_in_it(tmp_path: Path) -> None:
-    for name in ("a/b/one.json", "a/two.json", "other/three.json"):
-        write_text_atomically(tmp_path / name, "text")
-    remove_tree(tmp_path / "a")
-    remove_tree(tmp_path / "never")
-    assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
 def test_the_error_about_a_held_lock_gives_the_advice_of_the_caller(tmp_path: Path) -> None:

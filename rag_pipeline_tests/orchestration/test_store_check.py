@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from rag_pipeline.adapters.local_files import remove_tree
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import PointFilter
@@ -145,7 +145,7 @@ def test_the_check_passes_if_nothing_was_ever_ingested(dagster_book: DagsterBook
 
 def test_the_check_fails_if_the_collection_was_deleted(dagster_book: DagsterBook) -> None:
     dagster_book.run()
-    remove_tree(dagster_book.book.state / "store")
+    shutil.rmtree(dagster_book.book.state / "store")
     evaluation = evaluate(dagster_book)
     assert not evaluation.passed
     assert "does not exist" in str(evaluation.description)

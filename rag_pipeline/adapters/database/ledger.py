@@ -210,14 +210,23 @@ class SqlLedger:
 
     def record_site(self, site: RecordedSite) -> None:
         """Write the site for which the links of all indexed documents were built."""
-        row = self._key | {"site": dump_site(site)}
+        stored = dataclasses.asdict(site.site) | {"sources": dump_sources(site.sources)}
+        row = self._key | {"site": json.dumps(stored)}
         self._database.write(lambda used: used.change(_SITE, row))
 
     def read_site(self) -> RecordedSite | None:
         """Return the recorded site; None if it is missing or cannot be read."""
         query = f"select site from sites where {_KEY}"
         rows = self._database.read(lambda used: list(used.rows(query, self._key)))
-        return load_site(rows[0][0]) if rows else None
+        if not rows:
+            return None
+        try:
+            values = dict(json.loads(rows[0][0]))
+            values["markdown_format"] = MarkdownFormat(values["markdown_format"])
+            sources = read_sources(values.pop("sources")) or ()
+            return RecordedSite(SiteSettings(**values), sources)
+        except (ValueError, TypeError, KeyError):
+            return None  # another release has written it
 
     def drop(self) -> None:
         """Delete the ledger of this build."""
@@ -253,23 +262,6 @@ def _make_entry(row: Any) -> LedgerEntry:  # noqa: ANN401  # a row of either dat
     for place in _REPEATED:
         values[place] = sys.intern(values[place])
     return LedgerEntry(*values)
-
-
-def dump_site(recorded: RecordedSite) -> str:
-    """Return a recorded site as a JSON text."""
-    stored = dataclasses.asdict(recorded.site) | {"sources": dump_sources(recorded.sources)}
-    return json.dumps(stored)
-
-
-def load_site(text: str) -> RecordedSite | None:
-    """Return the recorded site of a JSON text; None if another release has written it."""
-    try:
-        values = dict(json.loads(text))
-        values["markdown_format"] = MarkdownFormat(values["markdown_format"])
-        sources = read_sources(values.pop("sources")) or ()
-        return RecordedSite(SiteSettings(**values), sources)
-    except (ValueError, TypeError, KeyError):
-        return None
 
 
 # ruff: noqa: PLC0415  # Postgres needs SQLAlchemy, whose import takes long

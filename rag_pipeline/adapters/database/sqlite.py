@@ -11,8 +11,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rag_pipeline.adapters.database import SCHEMA_VERSION, VERSION_TABLE, Connection, describe_cause
-from rag_pipeline.adapters.local_files import hold_lock, is_damage, move_aside, warn_once
+from rag_pipeline.adapters.local_files import hold_lock, is_damage, move_aside
 from rag_pipeline.core.errors import StoreError, StoreLockedError, require_packages
+from rag_pipeline.core.settings.file import warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -10,7 +10,7 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from threading import RLock
@@ -176,18 +176,8 @@ def is_older_than(build_id: str, age: timedelta) -> bool:
 
 def write_space(space: EmbeddingSpace) -> str:
     """Return an embedding space (model and format version) as JSON, which `read_space` reads."""
-    model = space.model
-    return json.dumps(
-        {
-            "provider": model.provider,
-            "model": model.model,
-            "dim": model.dim,
-            "max_input_tokens": model.max_input_tokens,
-            "window_words": model.window_words,
-            "format_version": space.format_version,
-        },
-        indent=1,
-    )
+    fields = asdict(space.model) | {"format_version": space.format_version}
+    return json.dumps(fields, indent=1)
 
 
 def read_space(text: str) -> EmbeddingSpace:

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rag_pipeline.adapters.local_files import (
     hold_lock,
-    remove_tree,
-    warn_once,
     write_text_atomically,
 )
 from rag_pipeline.adapters.stores.builds import (
@@ -44,6 +42,7 @@ from rag_pipeline.core.errors import (
     StoreError,
     StoreLockedError,
 )
+from rag_pipeline.core.settings.file import warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -427,7 +426,7 @@ class EdgeCatalog(BuildCatalog):
             builds = [name for name in names if self._owns(name)]
             deleted = [self._delete_unless_open(build) for build in builds]
             if all(deleted):
-                remove_tree(self._root)
+                shutil.rmtree(self._root, ignore_errors=True)
 
     @alone
     def roll_back(self) -> str:
@@ -454,7 +453,7 @@ class EdgeCatalog(BuildCatalog):
 
     def _delete(self, collection_id: str) -> None:
         self._forget(collection_id)
-        remove_tree(self._root / collection_id)
+        shutil.rmtree(self._root / collection_id, ignore_errors=True)
 
     def _delete_unless_open(self, collection_id: str) -> bool:
         try:

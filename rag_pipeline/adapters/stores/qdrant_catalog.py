@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from qdrant_client import QdrantClient, models
 
-from rag_pipeline.adapters.local_files import warn_once
 from rag_pipeline.adapters.stores.builds import (
     BuildCatalog,
     alone,
@@ -36,6 +35,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols import Channel
+from rag_pipeline.core.settings.file import warn_once
 
 if TYPE_CHECKING:
     from rag_pipeline.adapters.stores.builds import Forget, TakeLock

@@ -11,7 +11,6 @@ Increase FORMAT_VERSION with every change in this module, because sparse vectors
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import re
 import unicodedata
@@ -53,22 +52,6 @@ def count_tokens(text: str) -> int:
     if len(text) < _LONG_RUN_LENGTH or _LONG_RUN.search(text) is None:
         return len(encoding.encode_ordinary(text))
     return sum(len(encoding.encode_ordinary(part)) for part in _cut_long_runs(text))
-
-
-def find_token_ends(text: str) -> list[int]:
-    """Return the UTF-8 byte offset of the end of each cl100k_base token in a text, in order.
-
-    The last offset is the length of the text in UTF-8 bytes; an empty text gives an empty list.
-    Runs of at least 2,000 characters are cut in pieces, as in `count_tokens`.
-    """
-    encoding = _load_encoding()
-    return list(
-        itertools.accumulate(
-            len(encoding.decode_single_token_bytes(token))
-            for part in _cut_long_runs(text)
-            for token in encoding.encode_ordinary(part)
-        )
-    )
 
 
 def _cut_long_runs(text: str) -> list[str]:

@@ -185,7 +185,10 @@ class _FieldsHandler(YAMLHandler):
         Raises:
             yaml.YAMLError: The YAML is invalid, is not a mapping, or repeats a field.
         """
-        node = _compose(fm)
+        try:
+            node = yaml.compose(fm, Loader=yaml.SafeLoader)
+        except yaml.YAMLError:
+            node = yaml.compose(_UNREAD_BLANK.sub(" ", fm), Loader=yaml.SafeLoader)
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
@@ -255,13 +258,6 @@ def _read_visibility(head: str) -> Visibility:
     if fields.flag("draft"):
         return Visibility.DRAFT
     return Visibility.UNLISTED if fields.flag("unlisted") else Visibility.LISTED
-
-
-def _compose(head: str) -> yaml.Node | None:
-    try:
-        return yaml.compose(head, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
-        return yaml.compose(_UNREAD_BLANK.sub(" ", head), Loader=yaml.SafeLoader)
 
 
 def _refuse_repeated_keys(head: yaml.Node) -> None:
