@@ -59,12 +59,6 @@ if TYPE_CHECKING:
 _COSINE_TOLERANCE = 1e-3  # stores round the numbers and normalize again, so values differ slightly
 
 
-def find_differing_fields(stored: Payload, expected: Payload) -> str:
-    """Return the names of the fields that differ in two payloads, joined by commas."""
-    names = sorted(stored.keys() | expected.keys())
-    return ", ".join(name for name in names if stored.get(name) != expected.get(name))
-
-
 def agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
     """Return True if expected and stored vectors have equal directions, apart from rounding."""
     is_finite = np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()
@@ -77,11 +71,6 @@ def agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
             (expected.windows, stored.windows),
         )
     )
-
-
-def have_same_terms(expected: SparseVector, stored: SparseVector) -> bool:
-    """Return True if two sparse vectors have equal term ids and, apart from rounding, weights."""
-    return expected.indices == stored.indices and np.allclose(expected.values, stored.values)
 
 
 def _unit(rows: FloatMatrix) -> FloatMatrix:
@@ -214,7 +203,7 @@ def audit_collection(book: IndexedBook) -> CheckReport:
             time.sleep(_GIVE_WAY_S)
     if total != known_count:
         with closing(catalog.open(book.collection_id)) as store:
-            findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), entries)
+            findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), book)
     point_count = sum(entry.chunk_count for entry in entries.values())
     return CheckReport(book.collection_id, len(entries), point_count, tuple(findings))
 
@@ -241,7 +230,8 @@ def confirm_findings(found: Sequence[Finding], book: IndexedBook) -> list[Findin
         for part in _split_entries([entries[doc_id] for doc_id in page]):
             findings += _audit_page(book, part, store)[0]
         points = [(point.point_id, point.payload) for point in store.fetch(unknown)]
-        return findings + _find_unknown(points, entries)
+        lost = [one for one in found if one.point_id is None and one.doc_path not in entries]
+        return findings + lost + _find_unknown(points, book)
 
 
 def _split_entries(entries: Sequence[LedgerEntry]) -> Iterator[list[LedgerEntry]]:
@@ -278,15 +268,24 @@ def _audit_page(
     return findings, sum(len(points) for points in stored.values())
 
 
-def _find_unknown(
-    points: Iterable[tuple[PointId, Payload]], entries: Mapping[DocId, LedgerEntry]
-) -> list[Finding]:
-    """Return a finding for each point whose document is not in the ledger, sorted by document."""
-    detail = "the ledger does not list the point's document"
-    unknown = (
-        _stray(*point, detail) for point in points if point[1].get("doc_path", "") not in entries
-    )
-    return sorted(unknown, key=lambda finding: (finding.doc_path, finding.point_id or 0))
+def _find_unknown(points: Iterable[tuple[PointId, Payload]], book: IndexedBook) -> list[Finding]:
+    """Return findings about the points of documents that the ledger does not list.
+
+    A document of the docs folder has one finding, because its points may be right: the ledger was
+    lost with the database, or an ingestion was killed. Each point of another document is stray.
+    """
+    lost, strays = set[str](), list[Finding]()
+    for point_id, payload in points:
+        doc_path = str(payload.get("doc_path", ""))
+        if doc_path in book.entries:
+            continue
+        if doc_path in book.docs:
+            lost.add(doc_path)
+        else:
+            strays.append(_stray(point_id, payload, "the ledger does not list its document"))
+    strays.sort(key=lambda finding: (finding.doc_path, finding.point_id or 0))
+    detail = "the ledger does not list the document, but the store has points of it"
+    return [*(Finding("stale", doc_path, "", detail) for doc_path in sorted(lost)), *strays]
 
 
 def _audit_document(
@@ -380,14 +379,20 @@ def _audit_point(
         yield _miss(doc_id, chunk.chunk_id, point_id)
         return
     expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
-    wrong = find_differing_fields(point.payload, expected)
+    names = sorted(point.payload.keys() | expected.keys())
+    wrong = [name for name in names if point.payload.get(name) != expected.get(name)]
     if wrong:
-        detail = f"the point's payload differs in {wrong}"
+        detail = f"the point's payload differs in {', '.join(wrong)}"
         yield Finding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
     vector = vectors.get(hash_text(chunk.embedding_text))
     if vector is None or point.vectors is None or not agree(vector, point.vectors):
         yield _mistake(doc_id, chunk.chunk_id, point_id)
-    if point.sparse is None or not have_same_terms(terms, point.sparse):
+    stored = point.sparse
+    if (
+        stored is None
+        or terms.indices != stored.indices
+        or not np.allclose(terms.values, stored.values)
+    ):
         detail = "the point's BM25 terms differ from the terms of the chunk"
         yield Finding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
 
@@ -507,20 +512,16 @@ def check_store(context: IngestionContext, scan: Scan) -> None:
         with closing(context.services.catalog.open(scan.collection_id)) as store:
             _check_number("the store", store.count(), wanted)
             for entry in {entry.doc_id: entry for entry in (*entries[:1], *entries[-1:])}.values():
-                _check_document(store, entry)
+                where = PointFilter.any_of(doc_path=(entry.doc_id,))
+                points = store.scroll(where, with_vectors=True)
+                found = sum(point.vectors is not None for point in points)
+                _check_number(entry.doc_id, found, entry.chunk_count)
     except StoreLockedError:
         return
     except (StoreDamagedError, StoreUnavailableError):
         raise
     except StoreError as error:
         raise StoreDamagedError(f"it cannot be read ({error})") from error
-
-
-def _check_document(store: VectorIndex, entry: LedgerEntry) -> None:
-    where = PointFilter.any_of(doc_path=(entry.doc_id,))
-    points = store.scroll(where, with_vectors=True)
-    found = sum(point.vectors is not None for point in points)
-    _check_number(entry.doc_id, found, entry.chunk_count)
 
 
 def _check_number(place: str, found: int, wanted: int) -> None:

@@ -63,7 +63,7 @@ def test_every_kind_of_damage_is_found_and_repaired(book: Book, tmp_path: Path) 
             ("wrong_payload", EDITED): 1,
             ("wrong_vector", EDITED): 1,
             ("wrong_terms", EDITED): 1,
-            ("stray", UNKNOWN): 1,
+            ("stale", UNKNOWN): 1,
             ("stray", "ghost.md"): 1,
         }
     )
@@ -105,7 +105,7 @@ def test_a_failing_page_that_the_ledger_does_not_list_keeps_its_points(book: Boo
     ledger.forget(DocId(UNKNOWN), ledger.entries()[DocId(UNKNOWN)].version)
     book.write(UNKNOWN, "---\ntitle: [\n---\n")
     before = book.read_state()
-    assert [finding.kind for finding in repair(book).findings] == ["stray"]
+    assert [finding.kind for finding in repair(book).findings] == ["stale"]
     assert_same_state(book.read_state(), before)
 
 
@@ -128,10 +128,10 @@ def test_a_rollback_restores_the_previous_collection_unchanged(book: Book) -> No
     assert_same_state(book.read_state(), before)
 
 
-def test_all_points_are_stray_if_the_ledger_is_empty(book: Book) -> None:
+def test_no_point_is_stray_if_the_database_is_lost(book: Book) -> None:
     collection_id = str(book.build_context().services.catalog.current_id())
     book.forget(collection_id)
-    assert Counter(kind for kind, _ in audit(book)) == {"stray": 9}
+    assert Counter(kind for kind, _ in audit(book)) == {"stale": 3}
     assert repair(book).findings == ()
     assert len(book.read_points()) == 9
 

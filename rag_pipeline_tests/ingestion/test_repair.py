@@ -177,11 +177,11 @@ def remove(book: Book) -> None:
     assert book.ingest().docs_deleted == 1
 
 
-def test_strays_that_are_indexed_during_the_audit_are_not_reported(book: Book) -> None:
+def test_pages_that_are_indexed_during_the_audit_are_not_reported(book: Book) -> None:
     collection_id = str(book.build_context().services.catalog.current_id())
     book.forget(collection_id)
     found = audit_index(book.build_context()).findings
-    assert [finding.kind for finding in found] == ["stray"] * 9
+    assert [finding.kind for finding in found] == ["stale"] * 3
     assert audit_index(watch_lock(book, lambda: index(book))).findings == ()
 
 
