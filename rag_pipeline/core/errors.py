@@ -571,23 +571,6 @@ class RequestTooLargeError(StoreError):
     """The server of the store accepts only smaller requests, so the content is sent in parts."""
 
 
-class NewerDatabaseError(StoreError):
-    """A newer release of this package has changed the tables of the database.
-
-    Args:
-        place: The database, for the message.
-        stored: Version of its tables.
-        known: Version that this release knows.
-    """
-
-    def __init__(self, place: str, stored: str, known: str) -> None:
-        super().__init__(
-            f"the tables of {place} have version {stored}, which a newer release of rag-pipeline "
-            f"made; this release knows version {known}. Install the newer release, or choose "
-            "another database"
-        )
-
-
 class StoreLockedError(StoreUnavailableError):
     """Another process has the embedded store open, or another ingestion of the book is running."""
 

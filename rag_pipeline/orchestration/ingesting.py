@@ -141,7 +141,8 @@ def _ingest(
                 docs.add(event)
             elif isinstance(event, RunPlanned):
                 planned = event
-                if not _is_summarized(ingestion, event):
+                limit = ingestion.context.settings.doc_partitions_limit
+                if len(event.scan.discovery.docs) <= limit:  # more have no partitions
                     docs = DocReports(context, event.doc_ids, repeats=repeats)
     if docs is not None:
         docs.end()
@@ -159,12 +160,6 @@ def _ingest(
             metadata={failure.doc_path: failure.message for failure in report.failures},
             allow_retries=False,
         )
-
-
-def _is_summarized(ingestion: Ingestion, planned: RunPlanned) -> bool:
-    """Return True if the book has too many documents for a partition each."""
-    limit = ingestion.context.settings.doc_partitions_limit
-    return len(planned.scan.discovery.docs) > limit
 
 
 _PREVIEW_CHUNKS = 20  # rows; the event log never deletes them

@@ -19,7 +19,7 @@ from rag_pipeline.adapters.database import SCHEMA_VERSION, VERSION_TABLE, Connec
 from rag_pipeline.core.errors import (
     ConfigurationError,
     DatabaseUnavailableError,
-    NewerDatabaseError,
+    StoreError,
     StoreLockedError,
     require_packages,
 )
@@ -45,7 +45,7 @@ def migrate(engine: sa.Engine, place: str) -> None:
         place: Name of the database for error messages, without a password.
 
     Raises:
-        NewerDatabaseError: A newer version of this package has changed the tables.
+        StoreError: A newer version of this package has changed the tables.
         SQLAlchemyError: The database cannot be read or written.
     """
     config = Config()
@@ -58,7 +58,11 @@ def migrate(engine: sa.Engine, place: str) -> None:
         table = {"version_table": VERSION_TABLE}
         stored = MigrationContext.configure(connection, opts=table).get_current_revision()
         if stored is not None and stored > SCHEMA_VERSION:
-            raise NewerDatabaseError(place, stored, SCHEMA_VERSION)
+            raise StoreError(
+                f"the tables of {place} have version {stored}, which a newer release of "
+                f"rag-pipeline made; this release knows version {SCHEMA_VERSION}. Install the "
+                "newer release, or choose another database"
+            )
         if stored != SCHEMA_VERSION:
             config.attributes.update(connection=connection, **table)
             command.upgrade(config, "head")

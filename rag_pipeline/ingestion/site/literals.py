@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -481,6 +482,9 @@ def _unescape(sequence: str) -> str:
     return _CONTROL_CHARACTERS.get(body, body)
 
 
+_LOCAL: Final = re.compile(r"https?://(?:localhost|127\.|0\.0\.0\.0|\[::1\])")
+
+
 class Origin(StrEnum):
     """The source of a value of the site's configuration, from the most to the least certain."""
 
@@ -518,7 +522,8 @@ def read_value(
     """Return a value of the configuration; `default` is Docusaurus's own, if it has one."""
     if isinstance(found, Computed):
         problem = f"`{name}` {found.problem}"
-        if found.fallback is not None and is_valid(found.fallback):
+        is_local = _LOCAL.match(str(found.fallback)) is not None  # it is for a preview only
+        if found.fallback is not None and is_valid(found.fallback) and not is_local:
             return ConfigValue(name, _as_value(found.fallback), Origin.GUESS, problem)
         return ConfigValue(name, None, Origin.UNKNOWN, problem)
     if found is None:

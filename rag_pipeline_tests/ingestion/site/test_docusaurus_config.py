@@ -230,6 +230,13 @@ def test_a_computed_value_with_a_fallback_is_a_guess(tmp_path: Path) -> None:
     assert origins["site_trailing_slash"] is Origin.DEFAULT
 
 
+def test_an_address_of_this_machine_is_no_guess_for_the_site(tmp_path: Path) -> None:
+    computed = "process.env.URL ?? 'http://localhost:3000'"
+    docs = write_site(tmp_path, CLASSIC.replace("'https://example.org'", computed))
+    config = read_config(tmp_path / "docusaurus.config.js", docs)
+    assert config.values[0].origin is Origin.UNKNOWN
+
+
 def test_the_textbook_of_this_repository_needs_no_settings() -> None:
     assert settle_site(load(OWN_DOCS_DIR)).site == OWN_SITE
     config = read_config(OWN_DOCS_DIR.parent / "docusaurus.config.ts", OWN_DOCS_DIR)
