@@ -25,7 +25,7 @@ from rag_pipeline.core.errors import (
     describe_kind,
 )
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
-from rag_pipeline.core.protocols import LedgerFailure, PointStore, Services
+from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore, Services
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone, follow_run
 from rag_pipeline.ingestion.planning import (
@@ -52,7 +52,7 @@ from rag_pipeline.ingestion.stages import (
 from rag_pipeline.ingestion.writing import (
     check_points,
     delete_doc,
-    read_times_of,
+    read_ingestion_times,
     record_points,
     write_points,
 )
@@ -447,7 +447,10 @@ def _open_run(
     run = IngestionRun(context, request, planned.run_id, scan, ledger)
     if planned.doc_ids and scan.plan.delete:
         with run.hold_store() as store:
-            return replace(run, times_by_content=read_times_of(scan.plan.delete, store))
+            where = PointFilter.any_of(doc_path=scan.plan.delete)
+            found = store.scroll_fields(("content_hash", "ingested_at"), where)
+            times = read_ingestion_times(payload for _, payload in found)
+            return replace(run, times_by_content=times)
     return run
 
 

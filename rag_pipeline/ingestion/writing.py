@@ -201,15 +201,6 @@ def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
     }
 
 
-def read_times_of(doc_ids: Sequence[DocId], store: PointStore) -> dict[str, str]:
-    """Map content hashes to times of first ingestion, for all points of the given documents."""
-    times: dict[str, str] = {}
-    for doc_id in doc_ids:
-        points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
-        times |= read_ingestion_times(point.payload for point in points)
-    return times
-
-
 def plan_index(
     wanted: Mapping[PointId, Payload], existing: Mapping[PointId, Payload], *, rewrite: bool = False
 ) -> IndexPlan:

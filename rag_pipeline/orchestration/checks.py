@@ -231,7 +231,9 @@ def store_matches_ledger(
     try:
         yield _judge(audit_index(ingestion.context))
     except CollectionMissingError as error:
-        yield _judge_missing(context.instance, error)
+        is_new = context.instance.get_latest_materialization_event(_INDEX) is None
+        description = "Nothing has been ingested yet" if is_new else str(error)
+        yield dg.AssetCheckResult(passed=is_new, description=description)
     except RagPipelineError as error:
         raise dg.Failure(str(error), allow_retries=False) from None
 
@@ -250,28 +252,13 @@ def _judge(report: CheckReport) -> dg.AssetCheckResult:
     if report.findings:
         named = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
         description = f"{named}. `rag-pipeline audit` lists all; add `--repair` to repair them"
-        records = [_tabulate(finding) for finding in report.findings[:_LISTED_FINDINGS]]
+        records = []
+        for finding in report.findings[:_LISTED_FINDINGS]:
+            record = asdict(finding)
+            record["remedy"] = _REINDEX if finding.kind == WRONG_MODEL else _REPAIR
+            del record["point_id"]
+            records.append(dg.TableRecord(record))
         metadata["findings"] = dg.MetadataValue.table(records)
     return dg.AssetCheckResult(
         passed=not report.findings, description=description, metadata=metadata
     )
-
-
-def _tabulate(finding: Finding) -> dg.TableRecord:
-    """Return an audit finding as a table row, with the command that repairs it."""
-    record = asdict(finding) | {"remedy": _REINDEX if finding.kind == WRONG_MODEL else _REPAIR}
-    del record["point_id"]
-    return dg.TableRecord(record)
-
-
-def _judge_missing(
-    instance: dg.DagsterInstance, error: CollectionMissingError
-) -> dg.AssetCheckResult:
-    """Return the result of the store check when the collection does not exist.
-
-    If Dagster has recorded no ingestion yet, a missing collection is correct and the check passes.
-    Otherwise the check fails with the message of `error`.
-    """
-    if instance.get_latest_materialization_event(_INDEX) is None:
-        return dg.AssetCheckResult(passed=True, description="Nothing has been ingested yet")
-    return dg.AssetCheckResult(passed=False, description=str(error))

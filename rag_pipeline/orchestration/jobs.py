@@ -278,7 +278,8 @@ def find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str |
     """
     runs = dg.RunsFilter(tags={REQUEST_TAG: digest})
     records = instance.get_run_records(runs, limit=_COUNTED_RUNS)
-    failed = list(takewhile(_has_failed, records))
+    failure = dg.DagsterRunStatus.FAILURE
+    failed = list(takewhile(lambda one: one.dagster_run.status is failure, records))
     if not failed:
         return None
     ended = datetime.fromtimestamp(failed[0].end_time or failed[0].start_time or 0.0, UTC)
@@ -320,8 +321,3 @@ def compute_wait(attempts: int) -> timedelta:
     """Return the wait after `attempts` failures in a row: 1 min, doubled each time up to 1 h."""
     doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
     return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)
-
-
-def _has_failed(record: dg.RunRecord) -> bool:
-    """Return True if the Dagster run of a record has failed."""
-    return record.dagster_run.status is dg.DagsterRunStatus.FAILURE
