@@ -271,18 +271,16 @@ def check_built_site(urls: Iterable[str], site_dir: Path, base_url: str) -> Addr
     """
     base_path = urlsplit(base_url).path.rstrip("/") + "/"
 
-    def read(page: str) -> str:
+    def read(page: str) -> set[str] | str:
         path = unquote(urlsplit(page).path)
         if not f"{path}/".startswith(base_path):
-            message = f"the address is not below {base_path}"
-            raise LookupError(message)
+            return f"the address is not below {base_path}"
         name = path[len(base_path) :].strip("/")
         root = site_dir.resolve()
         for candidate in (root / name / "index.html", root / f"{name or 'index'}.html"):
             if candidate.resolve().is_relative_to(root) and candidate.is_file():
-                return candidate.read_text("utf-8", "replace")
-        message = "the site has no such page"
-        raise LookupError(message)
+                return _read_ids(candidate.read_text("utf-8", "replace"))
+        return "the site has no such page"
 
     return _check(urls, str(site_dir), read)
 
@@ -299,11 +297,10 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
         The number of pages and addresses checked, and the problem of each broken address.
     """
 
-    def read(page: str) -> str:
+    def read(page: str) -> set[str] | str:
         address = urljoin(origin, page)
         if urlsplit(address).scheme not in {"http", "https"}:
-            message = "the address is not an http or https URL"
-            raise LookupError(message)
+            return "the address is not an http or https URL"
         try:
             answer = httpx.get(
                 address,
@@ -312,17 +309,16 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
                 follow_redirects=True,
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            message = f"the page cannot be read ({describe_kind(error)})"
-            raise LookupError(message) from error
+            return f"the page cannot be read ({describe_kind(error)})"
         if answer.is_error:
-            message = f"the site answered with HTTP status {answer.status_code}"
-            raise LookupError(message)
-        return answer.content.decode("utf-8", "replace")
+            return f"the site answered with HTTP status {answer.status_code}"
+        return _read_ids(answer.content.decode("utf-8", "replace"))
 
     return _check(urls, origin, read)
 
 
-def _check(urls: Iterable[str], where: str, read: Callable[[str], str]) -> AddressReport:
+def _check(urls: Iterable[str], where: str, read: Callable[[str], set[str] | str]) -> AddressReport:
+    """Check addresses; `read` returns the ids of a page, or why there is no page."""
     addresses = sorted(set(urls))
     ids_by_page: dict[str, set[str] | str] = {}
     problems: dict[str, str] = {}
@@ -330,9 +326,7 @@ def _check(urls: Iterable[str], where: str, read: Callable[[str], str]) -> Addre
         page, _, fragment = url.partition("#")
         if page not in ids_by_page:
             try:
-                ids_by_page[page] = _read_ids(read(page))
-            except LookupError as error:
-                ids_by_page[page] = str(error.args[0])
+                ids_by_page[page] = read(page)
             except ValueError:
                 ids_by_page[page] = "the address is not a valid URL"
         found = ids_by_page[page]

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.serving.limits import LIMITED_PATHS
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.retrieval.limits import CircuitBreaker, Protection
     from rag_pipeline.retrieval.logs import Operation
-
-CONTENT_TYPE = CONTENT_TYPE_LATEST
-"""The content type of `Metrics.render`."""
 
 _NAMESPACE = "robotutor"
 _METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})

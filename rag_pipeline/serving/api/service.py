@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from rag_pipeline.core.errors import RagPipelineError, describe_kind
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import count_filter_values
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.problems import describe_error, log_failure
-from rag_pipeline.serving.metrics import CONTENT_TYPE, Metrics
+from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.replies import make_problem
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ async def report_readiness(service: _Shared) -> Response:
 @router.get("/metrics", include_in_schema=False)
 async def report_metrics(service: _Shared) -> Response:
     """Return the metrics in the text format of Prometheus."""
-    return Response(service.metrics.render(), media_type=CONTENT_TYPE)
+    return Response(service.metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
 
 _WARM_UP: Final = "What is a robot?"
