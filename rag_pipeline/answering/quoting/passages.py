@@ -87,6 +87,7 @@ _INTRODUCED: Final = frozenset(
     {TextBlockKind.LIST, TextBlockKind.TABLE, TextBlockKind.CODE, TextBlockKind.FORMULA}
 )
 _LABEL_WORDS: Final = 3
+_TITLE_WORDS: Final = 12
 _SENTENCE_ENDS: Final = (*SENTENCE_MARKS, ":")
 _INTRODUCES: Final = frozenset({TextBlockKind.PARAGRAPH, TextBlockKind.HTML})
 _DIAGRAM: Final = re.compile(r"[\s>*+-]*(?:`{3,}|~{3,})\s*(?:mermaid|plantuml|dot|graphviz)\b")
@@ -290,7 +291,7 @@ def _group_blocks(
     for block in _drop_inner(blocks):
         last = group[-1].kind if group else None
         introduced = block.kind in _INTRODUCED and last in _INTRODUCES
-        introduced |= bool(group) and _is_label(text, group[-1])
+        introduced |= bool(group) and _is_label(text, group[-1], _TITLE_WORDS)
         continued = last is TextBlockKind.FORMULA and (
             _CONTINUES.match(text, block.start) is not None
         )
@@ -306,12 +307,16 @@ def _group_blocks(
         yield run, group
 
 
-def _is_label(text: str, block: TextBlock) -> bool:
-    """Return True for a paragraph of a few words that names the text after it, such as `Answer`."""
+def _is_label(text: str, block: TextBlock, most_words: int = _LABEL_WORDS) -> bool:
+    """Return True for a paragraph of a few words that names the text after it, such as `Answer`.
+
+    The title of a note may have more words than a label that separates a question from its answer.
+    A text such as "Crust: the outer part" is an entry.
+    """
     if block.kind not in _INTRODUCES:
         return False
     words = text[block.start : block.end]
-    return not ends_sentence(words) and count_words(words) <= _LABEL_WORDS
+    return not ends_sentence(words) and ": " not in words and count_words(words) <= most_words
 
 
 def _make_part(

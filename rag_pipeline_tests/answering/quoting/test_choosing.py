@@ -252,6 +252,20 @@ def test_an_entry_of_a_glossary_of_paragraphs_is_quoted_alone() -> None:
     assert found == ["**Crust**: The outer part."]
 
 
+def test_a_text_need_not_repeat_the_words_of_its_heading() -> None:
+    why = make_source("- It keeps a loaf moist\n- It tastes", "Bread", "Why a crust")
+    other = make_source("A crust forms late. That is why.", "Bread", "Baking", score=0.45)
+    assert choose("why a crust", why, other)[0] == why.text
+    option = "Type: number. Default: 3\n\nBread, crust and more: see the rise."
+    found = choose("default of rise", make_source(f"{option} {'It rises. ' * 60}", "Oven", "rise"))
+    assert found[0].startswith("Type")
+
+
+def test_the_title_of_a_note_is_quoted_with_its_text() -> None:
+    note = f"Which pots are best, and when to choose one\n\n{'Iron keeps the heat. ' * 60}"
+    assert choose("which pots are best", make_source(note, "Oven")) == [note]
+
+
 def test_the_label_of_a_tab_is_no_heading_that_defines_a_term() -> None:
     tab = make_source("Crust\n\nSet the oven first.", "Oven", "Settings", "Crust", score=0.4)
     text = make_source("When a loaf is done, its crust sounds hollow.", "Bread", "Baking")
