@@ -50,6 +50,14 @@ def make_paragraph(seed: int, sentences: int = 4) -> str:
     )
 
 
+def write_numbered_pages(book: Book, count: int, parts: int, verb: str) -> None:
+    """Write pages of some sections in several folders; each sentence contains the verb."""
+    for number in range(count):
+        sections = [(f"Part {part}", make_paragraph(number * 9 + part, 5)) for part in range(parts)]
+        text = make_page(f"Page {number}", *sections).replace("moves", verb)
+        book.write(f"module-{number % 3}/page-{number}.md", text)
+
+
 def make_page(title: str, *sections: tuple[str, str], extra: str = "") -> str:
     """Build a page with front matter and the given sections (heading, text) of level 2.
 

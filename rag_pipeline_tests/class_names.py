@@ -13,12 +13,18 @@ PACKAGE = Path(rag_pipeline.__file__).parent
 _ERRORS = r"[A-Z]\w*(?:Error|Exception|Warning)|NoneType|TimeoutExpired"
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    """Return the syntax tree of a module, which a test process parses only once."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def list_classes() -> set[str]:
     """Return the names of the package's classes that no English word or product name equals."""
     return {
         node.name
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.ClassDef) and re.search(r"[a-z][A-Z]", node.name)
     }
 

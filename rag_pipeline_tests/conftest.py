@@ -98,3 +98,13 @@ def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 dg.DagsterInstance.get().dispose()
             unfinished.rename(home)
     return home
+
+
+@pytest.fixture
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Work in an empty folder, without the settings of the environment."""
+    from rag_pipeline.core.settings import Settings  # noqa: PLC0415  # as above
+
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.chdir(tmp_path)

@@ -29,7 +29,7 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.core.protocols import ChatMessage
-from rag_pipeline.core.settings import EmbeddingProvider, Settings, load_settings
+from rag_pipeline.core.settings import EmbeddingProvider, load_settings
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel, EmbeddingSpace
 from rag_pipeline_tests.loopback import Reply, serve
 
@@ -42,11 +42,7 @@ KEY = "sk-secret-0123456789abcdef"
 HIDDEN = "hunter2-hunter2"
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("no_settings_from_outside")
 
 
 def test_without_a_key_and_a_server_the_local_adapters_are_used(tmp_path: Path) -> None:

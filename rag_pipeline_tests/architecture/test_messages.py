@@ -8,7 +8,7 @@ import pytest
 
 from rag_pipeline.core import errors
 from rag_pipeline.core.errors import describe_kind
-from rag_pipeline_tests.class_names import PACKAGE, find_class_names
+from rag_pipeline_tests.class_names import PACKAGE, find_class_names, parse
 
 # These write class names into logs, metrics and the `error` field of a failed document.
 RECORDS = {
@@ -35,7 +35,7 @@ def test_class_names_are_read_only_for_records() -> None:
     found = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parse(path))
         if names_a_type(node) and not is_compared(path.read_text("utf-8"), node)
     }
     assert found == RECORDS

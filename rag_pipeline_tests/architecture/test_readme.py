@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
 
 from rag_pipeline.cli.app import app
+
+if TYPE_CHECKING:
+    from rag_pipeline_tests.architecture.guides import GuideBook
 
 ROOT = Path(__file__).parents[2]
 MAKE = shutil.which("make") or ""
@@ -24,18 +26,6 @@ DOCUMENTS = [
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "deploy").rglob("*.md"),
 ]
-PAGE = """---
-title: Balance
-description: How a robot keeps its balance while it stands and walks on two feet.
----
-
-# Balance
-
-## The support polygon
-
-A robot keeps its balance as long as its centre of mass lies above the support polygon, the area
-between its feet. When the centre of mass leaves it, the robot must step or fall.
-"""
 
 
 def blocks(language: str) -> list[str]:
@@ -49,24 +39,6 @@ def commands_named() -> list[str]:
     ]
     inline = re.findall(r"`((?:make|rag-pipeline) [^`]+)`", README)
     return sorted({line for line in (*shell, *inline) if line})
-
-
-def environment(tmp_path: Path) -> dict[str, str]:
-    secrets = ("OPENAI_", "COHERE_", "QDRANT_", "EMBEDDING_", "ANSWER_", "DAGSTER_HOME")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(secrets)}
-    folders = {"DOCS_DIR": str(tmp_path / "docs"), "DATA_DIR": str(tmp_path / "data")}
-    return kept | folders | {"SITE_BASE_URL": "/book/"}
-
-
-@pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small book, indexed by the real command."""
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "docs").mkdir()
-    (folder / "docs" / "balance.md").write_text(PAGE, encoding="utf-8")
-    command = [sys.executable, "-m", "rag_pipeline.cli", "ingest"]
-    subprocess.run(command, env=environment(folder), cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 def test_it_is_read_in_one_sitting() -> None:
@@ -87,15 +59,8 @@ def test_each_command_exists_and_parses(command: str) -> None:
 
 
 @pytest.mark.parametrize("source", blocks("python"))
-def test_each_python_block_runs(source: str, ingested: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", source],
-        env=environment(ingested),
-        cwd=ingested,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_each_python_block_runs(source: str, guide_book: GuideBook) -> None:
+    result = guide_book.run("python", "-c", source)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip()
 

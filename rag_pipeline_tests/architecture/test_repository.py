@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from rag_pipeline_tests.class_names import parse
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("rag_pipeline", "rag_pipeline_tests", "benchmarks", "scripts", "deploy", "docs")
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".sh", ".json", ".txt", ".lock", ""}
@@ -127,7 +129,7 @@ def test_docstrings_can_be_read_at_a_glance() -> None:
     long = [
         f"{name_of(path)}: {node.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and len((ast.get_docstring(node) or "").splitlines()) > MAX_DOCSTRING_LINES
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline_tests.architecture.test_repository import MODULES, ROOT, name_of
+from rag_pipeline_tests.class_names import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +114,7 @@ def writes(tree: ast.AST) -> bool:
 
 
 def test_all_modules_that_write_files_are_known() -> None:
-    trees = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    trees = {name_of(path): parse(path) for path in MODULES}
     assert {path for path, tree in trees.items() if writes(tree)} == set(WRITERS)
     assert {
         path
@@ -138,11 +139,7 @@ def test_each_way_to_write_is_found(source: str) -> None:
 
 
 def test_no_module_makes_a_dangerous_call() -> None:
-    found = [
-        line
-        for path in MODULES
-        for line in breaks_a_rule(name_of(path), ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    found = [line for path in MODULES for line in breaks_a_rule(name_of(path), parse(path))]
     assert found == []
 
 

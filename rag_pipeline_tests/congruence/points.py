@@ -17,6 +17,7 @@ from rag_pipeline.core.vectors import (
 )
 
 if TYPE_CHECKING:
+    from rag_pipeline.core.protocols import CollectionCatalog
     from rag_pipeline.core.vectors import FloatMatrix
 
 DIM = 8
@@ -64,3 +65,21 @@ def make_points(count: int = 40) -> list[Point]:
         make_point(ABOVE_SIGNED, **last, doc_path="a b/ü.md"),
         make_point(HIGHEST_ID, **last, doc_path="a b/ü.md"),
     ]
+
+
+def build(catalog: CollectionCatalog, point_id: int) -> str:
+    """Create a build with one point, make it the current one, and return its id."""
+    store = catalog.create(SPACE)
+    store.upsert([make_point(point_id)])
+    store.close()
+    catalog.switch_to(store.collection_id)
+    return store.collection_id
+
+
+def read_ids(catalog: CollectionCatalog) -> list[int]:
+    """Return the ids of the points of the current build."""
+    store = catalog.open_current(SPACE)
+    try:
+        return [point.point_id for point in store.scroll()]
+    finally:
+        store.close()

@@ -15,27 +15,10 @@ from rag_pipeline.core.errors import (
     SpaceMismatchError,
 )
 from rag_pipeline.core.ids import PointId
-from rag_pipeline_tests.congruence.points import SPACE, make_point
+from rag_pipeline_tests.congruence.points import SPACE, build, read_ids
 
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols import CollectionCatalog
-
-
-def build(catalog: CollectionCatalog, point_id: int) -> str:
-    """Build a collection with one point, make it the current build, and return its id."""
-    store = catalog.create(SPACE)
-    store.upsert([make_point(point_id)])
-    store.close()
-    catalog.switch_to(store.collection_id)
-    return store.collection_id
-
-
-def read_ids(catalog: CollectionCatalog) -> list[int]:
-    store = catalog.open_current(SPACE)
-    try:
-        return [point.point_id for point in store.scroll()]
-    finally:
-        store.close()
 
 
 def test_there_is_no_current_build_before_the_first_one(catalog: CollectionCatalog) -> None:

@@ -120,6 +120,11 @@ def write_config(command: Command, text: str) -> None:
     (command.root / "docusaurus.config.js").write_text(text, encoding="utf-8")
 
 
+def read_urls(outcome: Outcome) -> set[str]:
+    """Return the start of each cited address of a search, up to the folder of the docs."""
+    return {chunk["citation"]["url"].partition("docs/")[0] for chunk in outcome.json["chunks"]}
+
+
 def finish(process: subprocess.Popen[str]) -> Outcome:
     """Wait for the end of a command and return its outcome.
 

@@ -14,7 +14,6 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import WRONG_MODEL, CheckReport, Finding
-from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.ingestion.audit import audit_index, repair_index
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
@@ -89,17 +88,6 @@ def test_a_changed_payload_of_a_page_that_is_gone_is_found(book: Book) -> None:
     assert audit(book) == [("wrong_payload", EDITED)]
 
 
-def test_wrong_sparse_terms_are_found_and_repaired(book: Book) -> None:
-    store = book.build_context().services.catalog.open_current()
-    point = next(point for point in store.scroll(with_vectors=True) if point.sparse)
-    assert point.vectors is not None
-    store.upsert([Point(point.point_id, point.vectors, SparseVector((1,), (1.0,)), point.payload)])
-    store.close()
-    assert audit(book) == [("wrong_terms", point.payload["doc_path"])]
-    assert repair(book).findings == ()
-    assert point.sparse in [again.sparse for again in book.read_points()]
-
-
 def test_a_failing_page_that_the_ledger_does_not_list_keeps_its_points(book: Book) -> None:
     ledger = book.open_ledger(str(book.build_context().services.catalog.current_id()))
     ledger.forget(DocId(UNKNOWN), ledger.entries()[DocId(UNKNOWN)].version)
@@ -142,17 +130,6 @@ def test_findings_that_only_a_rebuild_can_repair_are_shown_with_that_advice() ->
     for findings, rebuild in (((stray,), False), ((stray, wrong_model), True)):
         shown = show_audit(CheckReport("book", 2, 9, findings))
         assert ("ingest --rebuild" in shown) is rebuild
-
-
-def test_an_audit_is_shown_as_one_line_per_finding_and_the_totals() -> None:
-    of_doc = Finding("stale", "intro.md", "", "chunked again")
-    of_chunk = Finding("missing", "intro.md", "00ff", "no point")
-    assert show_audit(CheckReport("book", 2, 9, (of_doc, of_chunk))).split("\n") == [
-        "stale          intro.md: chunked again",
-        "missing        intro.md 00ff: no point",
-        "2 documents, 9 points: 2 problems found",
-        "Repair them with `rag-pipeline audit --repair`.",
-    ]
 
 
 def test_a_partial_repair_is_shown_with_what_was_repaired_and_what_is_left() -> None:

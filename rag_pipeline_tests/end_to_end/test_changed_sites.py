@@ -40,11 +40,14 @@ def write_page(command: Command, *places: str) -> None:
         path.write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "changed"),
-    [
+def test_each_changed_setting_of_the_site_is_reported_with_its_pages_and_embeds_nothing(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    assert run(*SITE).json["warnings"] == []
+    config = CONFIG
+    for old, new, changed in (
         ("/m/", "/n/", "SITE_BASE_URL was https://e.org/m/ and is https://e.org/n/"),
-        ("e.org", "f.org", "SITE_BASE_URL was https://e.org/m/ and is https://f.org/m/"),
+        ("e.org", "f.org", "SITE_BASE_URL was https://e.org/n/ and is https://f.org/n/"),
         ("{}]", "{docs: {routeBasePath: '/'}}]", "SITE_ROUTE_BASE_PATH was docs and is /"),
         ("url:", "trailingSlash: true, url:", "SITE_TRAILING_SLASH was open and is true"),
         (
@@ -52,18 +55,14 @@ def write_page(command: Command, *places: str) -> None:
             "markdown: {format: 'detect'}, url:",
             "SITE_MARKDOWN_FORMAT was mdx and is detect",
         ),
-    ],
-)
-def test_a_changed_setting_of_the_site_is_reported_with_its_pages_and_embeds_nothing(
-    command: Command, run: Callable[..., Outcome], old: str, new: str, changed: str
-) -> None:
-    assert run(*SITE).json["warnings"] == []
-    write_config(command, CONFIG.replace(old, new))
-    report = run(*SITE).json
-    first, second = report["warnings"]
-    assert first == f"The site changed: {changed}"
-    assert second.startswith(PAGES)
-    assert (report["docs_processed"], report["texts_embedded"]) == (3, 0)
+    ):
+        config = config.replace(old, new)
+        write_config(command, config)
+        report = run(*SITE).json
+        first, second = report["warnings"]
+        assert first == f"The site changed: {changed}"
+        assert second.startswith(PAGES)
+        assert (report["docs_processed"], report["texts_embedded"]) == (3, 0)
     assert run(*SITE).json["warnings"] == []
 
 
@@ -181,10 +180,15 @@ def test_lost_sources_outside_the_site_are_noticed(
     for arguments in (("ingest",), ("audit",), ("audit", "--repair"), ("validate",)):
         outcome = run(*arguments)
         assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
-    assert run(*SITE).json["docs_unchanged"] == 4
+    report = run(*SITE).json
+    assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
     (outside / "call.md").unlink()
     (outside / "other.md").write_text("# Other\n\nA joint.\n", encoding="utf-8")
     assert run(*SITE).json["docs_deleted"] == 1
+    assert run("ingest", "--rebuild", "--json").json["docs_discovered"] == 3
+    assert run("audit").code == 0
+    validated = run("validate", "--json")
+    assert validated.json["findings"] == [], validated
 
 
 def test_a_site_that_is_not_read_completely_loses_no_source(

@@ -66,7 +66,6 @@ def run_without_extras(command: Command, arguments: str, **changes: str) -> Outc
     ("arguments", "extra"),
     [
         ("ingest", "pipeline"),
-        ("ingest --rebuild", "pipeline"),
         ("ingest-doc intro.md", "pipeline"),
         ("evaluate --test-set set.json", "pipeline"),
         ("sweep CHUNK_TARGET_TOKENS=45,50 --test-set set.json", "pipeline"),

@@ -17,6 +17,7 @@ from rag_pipeline_tests.end_to_end.command import (
     Outcome,
     assert_one_line,
     finish,
+    read_urls,
     write_config,
 )
 
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 QUESTION = ("search", "joint", "--json")
 
 
-def read_urls(outcome: Outcome) -> set[str]:
-    """Return the start of each cited address, up to the folder of the docs."""
-    return {chunk["citation"]["url"].partition("docs/")[0] for chunk in outcome.json["chunks"]}
+def add_api(command: Command) -> None:
+    """Add a docs plugin with one page to the site."""
+    (command.root / "api").mkdir()
+    (command.root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
+    write_config(command, CONFIG.replace("presets", f"{API}, presets"))
 
 
 def test_init_writes_a_file_with_which_other_commands_work(
@@ -84,9 +87,7 @@ def test_init_asks_on_a_terminal_before_it_replaces_a_file(
 def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    (command.root / "api").mkdir()
-    plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
-    write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
+    add_api(command)
     assert run("init", "--docs-plugin", "api").code == 0
     outcome = run("init", "--check", "--json")
     assert outcome.code == 0
@@ -97,8 +98,7 @@ def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
 def test_init_writes_all_docs_folders_and_ingest_indexes_them(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    (command.root / "api").mkdir()
-    (command.root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
+    add_api(command)
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'reference'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
     outcome = run("init")
@@ -147,35 +147,6 @@ def test_versions_locales_and_a_blog_are_indexed_in_one_step(
     assert_one_line(run("ingest"), 2, "the source docs@1.0:en does not exist", "Restore it")
     outcome = run("init", "--check")
     assert_one_line(outcome, 2, "versions.json", "lists the version 1.0, but its folder")
-
-
-def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
-    command: Command, run: Callable[..., Outcome]
-) -> None:
-    root = command.root
-    (root / "api").mkdir()
-    (root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
-    plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
-    write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
-    assert run("ingest", "--site", ".").code == 0
-    for arguments in (("ingest",), ("audit",), ("audit", "--repair"), ("validate",)):
-        outcome = run(*arguments)
-        assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
-    report = run("ingest", "--site", ".", "--json").json
-    assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
-    (root / "api" / "call.md").unlink()
-    (root / "api" / "other.md").write_text("# Other\n\nA joint.\n", encoding="utf-8")
-    assert run("ingest", "--site", ".", "--json").json["docs_deleted"] == 1
-    assert run("ingest", "--rebuild", "--json").json["docs_discovered"] == 3
-    assert run("audit").code == 0
-    assert run("validate", "--json").json["findings"] == []
-
-
-def add_api(command: Command) -> None:
-    """Add a docs plugin with one page to the site."""
-    (command.root / "api").mkdir()
-    (command.root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
-    write_config(command, CONFIG.replace("presets", f"{API}, presets"))
 
 
 def test_choosing_one_docs_plugin_removes_the_pages_of_the_others(

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
+from rag_pipeline_tests.end_to_end.command import (
+    CONFIG,
+    Command,
+    Outcome,
+    assert_one_line,
+    write_config,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-CONFIG = "export default {url: 'https://e.org', baseUrl: '/m/', presets: [['classic', {}]]};"
 GOLDEN = {
     "queries": [
         {
@@ -80,7 +85,7 @@ def test_a_wrong_option_is_an_error_before_anything_is_indexed(
 @pytest.fixture
 def run_script(command: Command) -> Callable[..., Outcome]:
     """A function that runs the script of the action; keywords change its environment."""
-    (command.root / "docusaurus.config.js").write_text(CONFIG, "utf-8")
+    write_config(command, CONFIG)
     temporary = command.root / "runner"
     temporary.mkdir()
     environment = command.environment | {

@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import httpx
@@ -52,30 +53,27 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
         yield command
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_service_answers_until_a_signal_ends_it(
-    indexed: Command, number: signal.Signals
+def test_the_service_answers_until_a_signal_ends_it_and_then_still_knows_the_answer(
+    indexed: Command,
 ) -> None:
-    with serving(indexed) as (process, url):
+    with serving(indexed, LOG_QUESTIONS="false") as (process, url):
         answer = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).raise_for_status().json()
         assert answer["index_id"]
         assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
         assert "RoboTutor is running" in httpx.get(url, timeout=30).text
-        outcome = stop(process, number)
+        outcome = stop(process, signal.SIGINT)
     assert (outcome.code, outcome.err) == (0, "Ready for questions.\n")
-
-
-def test_the_answer_is_in_the_question_log_after_the_end(indexed: Command) -> None:
-    with serving(indexed, LOG_QUESTIONS="false") as (process, url):
-        answer = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).json()
-        stop(process, signal.SIGTERM)
     with serving(indexed) as (process, url):
         body = {"answer_id": answer["answer_id"], "thumb": "up"}
         assert httpx.post(f"{url}/v1/feedback", json=body, timeout=30).status_code == 204
         assert stop(process, signal.SIGTERM).code == 0
 
 
-def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
+@contextmanager
+def streaming(
+    indexed: Command,
+) -> Iterator[tuple[subprocess.Popen[str], str, SlowModel, Iterator[str]]]:
+    """Run the service, and yield it while it streams an answer of a slow model."""
     model = SlowModel()
     with serve(model) as server:
         settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANSWER_MODEL": "m"}
@@ -88,53 +86,36 @@ def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
             lines = response.iter_lines()
             assert next(lines) == "event: start"
             assert model.asked.wait(30)
-            assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
-            process.send_signal(signal.SIGTERM)
-            _wait_until_closed(url)
-            model.released.set()
-            received = list(lines)
-            outcome = finish(process)
+            yield process, url, model, lines
+
+
+def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
+    with streaming(indexed) as (process, url, model, lines):
+        assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _wait_until_closed(url)
+        model.released.set()
+        received = list(lines)
+        outcome = finish(process)
     assert "event: done" in received, received
     assert "event: error" not in received
     assert (outcome.code, outcome.err) == (0, "Ready for questions.\n")
 
 
 def test_a_second_ctrl_c_does_not_wait_for_open_streams(indexed: Command) -> None:
-    model = SlowModel()
-    with serve(model) as server:
-        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANSWER_MODEL": "m"}
-        with (
-            serving(indexed, **settings) as (process, url),
-            httpx.stream(
-                "POST", f"{url}/v1/answers", json=SELECTED, headers=STREAM, timeout=60
-            ) as response,
-        ):
-            lines = response.iter_lines()
-            assert next(lines) == "event: start"
-            assert model.asked.wait(30)
-            process.send_signal(signal.SIGINT)
-            _wait_until_closed(url)
-            outcome = stop(process, signal.SIGINT)
-            model.released.set()
+    with streaming(indexed) as (process, url, model, _):
+        process.send_signal(signal.SIGINT)
+        _wait_until_closed(url)
+        outcome = stop(process, signal.SIGINT)
+        model.released.set()
     assert outcome.code == 0
     assert "Traceback" not in outcome.err, outcome.err[-1500:]
 
 
 def test_a_stream_that_does_not_end_is_cut_off_at_the_end(indexed: Command) -> None:
-    model = SlowModel()
-    with serve(model) as server:
-        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANSWER_MODEL": "m"}
-        with (
-            serving(indexed, **settings) as (process, url),
-            httpx.stream(
-                "POST", f"{url}/v1/answers", json=SELECTED, headers=STREAM, timeout=60
-            ) as response,
-        ):
-            lines = response.iter_lines()
-            assert next(lines) == "event: start"
-            assert model.asked.wait(30)
-            outcome = stop(process, signal.SIGTERM)
-            model.released.set()
+    with streaming(indexed) as (process, _, model, _):
+        outcome = stop(process, signal.SIGTERM)
+        model.released.set()
     assert outcome.code == 0
     assert "Traceback" not in outcome.err, outcome.err[-1500:]
 
@@ -151,7 +132,9 @@ def _wait_until_closed(url: str) -> None:
     raise AssertionError
 
 
-def test_a_service_without_an_index_becomes_ready_after_an_ingest(command: Command) -> None:
+def test_a_service_without_an_index_becomes_ready_after_an_ingest(
+    command: Command, call: Callable[..., Outcome]
+) -> None:
     with serving(command) as (process, url):
         assert process.stderr is not None
         line = next(process.stderr)
@@ -159,9 +142,9 @@ def test_a_service_without_an_index_becomes_ready_after_an_ingest(command: Comma
         assert "ingest" in line
         missing = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30)
         assert (missing.status_code, missing.json()["code"]) == (503, "COLLECTION_MISSING")
-        assert command.run("ingest").code == 0
+        assert call("ingest").code == 0
         assert httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).status_code == 200
-        assert command.run("ingest", "--rebuild").code == 0
+        assert call("ingest", "--rebuild").code == 0
         assert httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).status_code == 200
         assert stop(process, signal.SIGTERM).code == 0
 

@@ -6,31 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
+from rag_pipeline_tests.end_to_end.command import (
+    CONFIG,
+    Command,
+    Outcome,
+    assert_one_line,
+    read_urls,
+    write_config,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONFIG = "export default {url: 'https://e.org', baseUrl: '/m/', presets: [['classic', {}]]};"
-UNSET = {"SITE_BASE_URL": "", "SITE_TRAILING_SLASH": ""}
 QUESTION = ("search", "joint", "--json")
-
-
-@pytest.fixture
-def run(command: Command, call: Callable[..., Outcome]) -> Callable[..., Outcome]:
-    """A function that runs the command on a book with a docusaurus.config and no site settings."""
-    write_config(command, CONFIG)
-    return lambda *arguments, **changes: call(*arguments, **(UNSET | changes))
-
-
-def write_config(command: Command, text: str) -> None:
-    """Write the configuration of the book's site."""
-    (command.root / "docusaurus.config.js").write_text(text, encoding="utf-8")
-
-
-def read_urls(outcome: Outcome) -> set[str]:
-    """Return the start of each cited address, up to the folder of the docs."""
-    return {chunk["citation"]["url"].partition("docs/")[0] for chunk in outcome.json["chunks"]}
 
 
 def test_citations_lead_to_the_site_of_the_book(run: Callable[..., Outcome]) -> None:

@@ -24,7 +24,7 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.orchestration.instance import INSTANCE_SETTINGS
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
 from rag_pipeline_tests.end_to_end import quick_location
-from rag_pipeline_tests.end_to_end.command import Command, embed, make_command
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, embed, make_command
 from rag_pipeline_tests.loopback import serve
 
 if TYPE_CHECKING:
@@ -260,15 +260,15 @@ def test_the_daemon_ingests_changed_pages_with_one_run_per_tick(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_repair_lets_dagster_show_the_documents_that_are_indexed(
-    command: Command, monkeypatch: pytest.MonkeyPatch
+    command: Command, call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = make_home(command)
+    assert call("ingest").code == 0
+    (home,) = command.root.glob("data/*/dagster")
     monkeypatch.setenv("DAGSTER_HOME", str(home))
-    assert command.run("ingest", DAGSTER_HOME=str(home)).code == 0
     with dg.DagsterInstance.from_config(str(home)) as instance:
         instance.delete_dynamic_partition("docs", LARGE)
         instance.add_dynamic_partitions("docs", ["gone.md"])
-    assert command.run("audit", "--repair", DAGSTER_HOME=str(home)).code == 0
+    assert call("audit", "--repair").code == 0
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert set(instance.get_dynamic_partitions("docs")) == set(PAGES)
 

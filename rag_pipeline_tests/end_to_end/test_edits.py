@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 LARGE = "module-1/large.md"
 
 
-@pytest.fixture(params=["edge", "memory"])
+ON_EACH_STORE = pytest.mark.parametrize("book", ["edge", "memory"], indirect=True)
+"""For one test of each kind of write. What is embedded does not depend on the store."""
+
+
+@pytest.fixture
 def book(request: pytest.FixtureRequest, tmp_path: Path) -> Book:
-    """An indexed book in each kind of store, with a new embedder that counts its calls."""
-    book = make_book(tmp_path, memory=request.param == "memory")
+    """An indexed book with a new embedder that counts its calls, by default on the memory store."""
+    book = make_book(tmp_path, memory=getattr(request, "param", "memory") == "memory")
     report = book.ingest()
     assert report.docs_processed == len(PAGES)
     assert report.texts_embedded == report.chunks_created == 9
@@ -54,6 +58,7 @@ def written(report: IngestionReport) -> tuple[int, int, int]:
     return report.chunks_created, report.chunks_updated, report.chunks_deleted
 
 
+@ON_EACH_STORE
 def test_an_unchanged_book_is_not_embedded_or_written(book: Book, tmp_path: Path) -> None:
     before = book.read_payloads()
     report = ingest_edit(book, tmp_path, 0)
@@ -75,6 +80,7 @@ def test_a_file_with_only_a_new_modification_time_is_not_processed(
     assert {entry.run_id for entry in entries.values()} == {"run"}
 
 
+@ON_EACH_STORE
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -96,6 +102,7 @@ def test_an_edit_of_front_matter_updates_only_the_payloads_of_its_page(
         assert payload["ingested_at"] == before[chunk_id]["ingested_at"]
 
 
+@ON_EACH_STORE
 @pytest.mark.parametrize("target", ["module-1/renamed.md", "module-2/deep/large.md"])
 def test_a_page_that_moved_is_not_embedded_and_keeps_its_ingestion_times(
     book: Book, tmp_path: Path, target: str
@@ -109,6 +116,7 @@ def test_a_page_that_moved_is_not_embedded_and_keeps_its_ingestion_times(
     assert after == before
 
 
+@ON_EACH_STORE
 def test_a_new_paragraph_at_the_top_embeds_only_its_own_chunk(book: Book, tmp_path: Path) -> None:
     before = {p["content_hash"]: p["ingested_at"] for p in book.read_payloads().values()}
     book.edit(LARGE, "## One\n", f"{make_paragraph(40)}\n\n## One\n")
@@ -136,6 +144,7 @@ def test_two_sections_that_swap_places_are_not_embedded(book: Book, tmp_path: Pa
     ingest_edit(book, tmp_path, 0)
 
 
+@ON_EACH_STORE
 def test_the_points_of_a_deleted_page_are_deleted(book: Book, tmp_path: Path) -> None:
     (book.docs / LARGE).unlink()
     report = ingest_edit(book, tmp_path, 0)
@@ -157,6 +166,7 @@ def test_undoing_an_edit_embeds_nothing(book: Book, tmp_path: Path) -> None:
     ingest_edit(book, tmp_path, 0)
 
 
+@ON_EACH_STORE
 def test_a_page_without_text_has_no_points_until_its_text_is_restored(
     book: Book, tmp_path: Path
 ) -> None:
@@ -193,6 +203,7 @@ def test_other_chunk_sizes_index_all_pages_again(book: Book, tmp_path: Path) -> 
     assert book.ingest().texts_embedded == 0
 
 
+@ON_EACH_STORE
 def test_changing_the_embedding_text_embeds_changed_texts_and_changing_back_none(
     book: Book, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.retrieval import Query
 from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
 from rag_pipeline.retrieval.store_session import StoreSession
-from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
+from rag_pipeline_tests.book import Book, make_book, write_numbered_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,14 +39,6 @@ Texts = dict[str, dict[str, str]]
 """The text of each chunk: document path -> chunk id -> text."""
 
 
-def write_pages(book: Book, verb: str) -> None:
-    """Write pages in which every chunk contains the verb."""
-    for number in range(PAGES):
-        sections = [(f"Part {part}", make_paragraph(number * 9 + part, 5)) for part in range(4)]
-        text = make_page(f"Page {number}", *sections).replace("moves", verb)
-        book.write(f"module-{number % 5}/page-{number}.md", text)
-
-
 def read_texts(book: Book) -> Texts:
     """Return the texts that are in the store."""
     texts: Texts = defaultdict(dict)
@@ -59,7 +51,7 @@ def read_texts(book: Book) -> Texts:
 def book(tmp_path: Path) -> Book:
     """A book of 30 pages, indexed into an embedded store."""
     book = make_book(tmp_path, {})
-    write_pages(book, "moves")
+    write_numbered_pages(book, PAGES, 4, "moves")
     book.ingest()
     return book
 
@@ -112,7 +104,7 @@ def test_each_answer_has_only_the_old_or_only_the_new_state_of_a_document(
     book: Book, retriever: Retriever
 ) -> None:
     old = read_texts(book)
-    write_pages(book, "rolls")
+    write_numbered_pages(book, PAGES, 4, "rolls")
     results = []
     for words in ([], ["rebuild"]):
         command = [sys.executable, "-c", WRITER, str(book.root), *words]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.instance import prepare_dagster_home
 from rag_pipeline_tests.book import Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.command import assert_one_line
+from rag_pipeline_tests.end_to_end.kill_points import copy_book
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,8 +136,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_damage_is_noticed_and_repaired_and_embeds_nothing_again(
     row: Row, kind: str, indexed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shutil.copytree(indexed, tmp_path / "book")
-    book = Book(tmp_path / "book")
+    book = copy_book(indexed, tmp_path / "book")
     before = book.read_state()
     files = book.state.glob(row.file.replace("store/*/", "store/", 1))
     damaged = [path for path in files if path.is_file()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,3 +182,9 @@ def evaluate_generated_book(
 ) -> EvaluationReport:
     """Return the evaluation report of a retriever over the generated book."""
     return evaluate(golden, retriever, grounder or ThresholdGrounder(), documents, FINGERPRINT)
+
+
+@cache
+def evaluate_once(retriever: type[KnowingRetriever]) -> EvaluationReport:
+    """Return the evaluation of a retriever of this kind, which a process makes only once."""
+    return evaluate_generated_book(retriever())

@@ -12,7 +12,10 @@ import pytest
 from rag_pipeline.evaluation.pages import to_text
 from rag_pipeline.evaluation.records import AnswerResult, DefinitionAnswer, SelectionAnswer
 from rag_pipeline.evaluation.rendering import describe_answers, render_html, write_report
-from rag_pipeline_tests.evaluation.generated_book import KnowingRetriever, evaluate_generated_book
+from rag_pipeline_tests.evaluation.generated_book import (
+    KnowingRetriever,
+    evaluate_once,
+)
 from rag_pipeline_tests.evaluation.test_answers import run
 from rag_pipeline_tests.evaluation.test_report import HOSTILE, read_page
 
@@ -27,7 +30,7 @@ TITLE = "Answers without a model"
 
 @pytest.fixture(scope="module")
 def report() -> EvaluationReport:
-    return evaluate_generated_book(KnowingRetriever())
+    return evaluate_once(KnowingRetriever)
 
 
 @pytest.fixture(scope="module")

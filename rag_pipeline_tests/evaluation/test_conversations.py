@@ -24,7 +24,10 @@ from rag_pipeline.evaluation.golden_set import (
 )
 from rag_pipeline.evaluation.report import run_conversations
 from rag_pipeline_tests.answering.factories import make_chunk, make_result
-from rag_pipeline_tests.evaluation.generated_book import KnowingRetriever, evaluate_generated_book
+from rag_pipeline_tests.evaluation.generated_book import (
+    KnowingRetriever,
+    evaluate_once,
+)
 from rag_pipeline_tests.evaluation.golden_pages import read_book
 
 if TYPE_CHECKING:
@@ -109,7 +112,7 @@ def test_no_question_of_the_golden_set_is_changed_by_an_earlier_turn() -> None:
 
 def judge(results: Sequence[ConversationResult]) -> GateResult:
     """Return the result of the gate on follow-up questions."""
-    gates = check_gates(evaluate_generated_book(KnowingRetriever()), None, results)
+    gates = check_gates(evaluate_once(KnowingRetriever), None, results)
     return next(gate for gate in gates if gate.name == "follow_ups_found")
 
 

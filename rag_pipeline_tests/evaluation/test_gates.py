@@ -20,6 +20,7 @@ from rag_pipeline_tests.evaluation.generated_book import (
     ReversedRetriever,
     ThresholdGrounder,
     evaluate_generated_book,
+    evaluate_once,
 )
 from rag_pipeline_tests.evaluation.test_answers import run
 
@@ -35,7 +36,7 @@ SUCCESS_GATE = "success_at_5"
 
 @pytest.fixture
 def baseline(tmp_path: Path) -> Baseline:
-    return accept(evaluate_generated_book(KnowingRetriever()), tmp_path / "baseline.json")
+    return accept(evaluate_once(KnowingRetriever), tmp_path / "baseline.json")
 
 
 def find_failed(report: EvaluationReport, baseline: Baseline | None = None) -> set[str]:
@@ -46,7 +47,7 @@ def find_failed(report: EvaluationReport, baseline: Baseline | None = None) -> s
 
 
 def test_a_perfect_retriever_passes_every_gate(baseline: Baseline) -> None:
-    assert find_failed(evaluate_generated_book(KnowingRetriever()), baseline) == set()
+    assert find_failed(evaluate_once(KnowingRetriever), baseline) == set()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_bad_ranking_fails_the_success_and_loss_gates(
 
 
 def test_a_raising_retriever_fails_the_gates_and_skips_no_question(baseline: Baseline) -> None:
-    report = evaluate_generated_book(RaisingRetriever())
+    report = evaluate_once(RaisingRetriever)
     assert find_failed(report, baseline) >= {
         SUCCESS_GATE,
         *LOSS_GATES,
@@ -89,7 +90,7 @@ def test_a_policy_that_always_refuses_fails_the_precision_and_answer_gates() -> 
 
 
 def test_slow_retrieval_fails_the_latency_gate() -> None:
-    report = evaluate_generated_book(KnowingRetriever())
+    report = evaluate_once(KnowingRetriever)
     slow = replace(report, latency=replace(report.latency, p95_ms=5001.0))
     assert find_failed(slow) == {"latency_p95"}
 
@@ -148,7 +149,7 @@ def test_a_set_of_only_answerable_questions_passes_with_unmeasured_gates() -> No
 
 
 def test_a_loss_of_five_questions_passes_and_of_six_fails(baseline: Baseline) -> None:
-    report = evaluate_generated_book(KnowingRetriever())
+    report = evaluate_once(KnowingRetriever)
 
     def lose(count: int) -> EvaluationReport:
         questions = list(report.questions)
@@ -163,8 +164,8 @@ def test_a_loss_of_five_questions_passes_and_of_six_fails(baseline: Baseline) ->
 
 
 def test_an_improvement_passes(tmp_path: Path) -> None:
-    worse = accept(evaluate_generated_book(RandomRetriever()), tmp_path / "baseline.json")
-    assert find_failed(evaluate_generated_book(KnowingRetriever()), worse) == set()
+    worse = accept(evaluate_once(RandomRetriever), tmp_path / "baseline.json")
+    assert find_failed(evaluate_once(KnowingRetriever), worse) == set()
 
 
 def test_a_reworded_question_is_not_compared(baseline: Baseline) -> None:
@@ -183,14 +184,14 @@ def test_a_reworded_question_is_not_compared(baseline: Baseline) -> None:
 def test_a_baseline_reads_back_as_it_was_accepted(tmp_path: Path) -> None:
     path = tmp_path / "kept" / "baseline.json"
     assert load_baseline(path) is None
-    accepted = accept(evaluate_generated_book(KnowingRetriever()), path)
+    accepted = accept(evaluate_once(KnowingRetriever), path)
     assert load_baseline(path) == accepted
 
 
 def test_a_result_with_failures_cannot_become_the_baseline(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     with pytest.raises(BaselineRefusedError, match=r"60 questions or cases failed .*no store for"):
-        accept(evaluate_generated_book(RaisingRetriever()), path)
+        accept(evaluate_once(RaisingRetriever), path)
     assert load_baseline(path) is None
 
 
@@ -200,5 +201,5 @@ def test_a_failed_answer_cannot_become_the_baseline(tmp_path: Path) -> None:
     term = replace(answers.terms[0], error="AnswerError: no")
     failed = replace(answers, terms=(term, *answers.terms[1:]))
     with pytest.raises(BaselineRefusedError, match="AnswerError: no"):
-        accept(evaluate_generated_book(KnowingRetriever()), path, failed)
+        accept(evaluate_once(KnowingRetriever), path, failed)
     assert not path.exists()

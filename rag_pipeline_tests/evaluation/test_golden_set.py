@@ -284,21 +284,10 @@ def test_a_malformed_file_is_refused(tmp_path: Path, content: object, problem: s
     assert load_problems(tmp_path / "set.json", content)[0].startswith(problem)
 
 
-def read_with_subsections(section: ExpectedSection) -> str:
-    """Return the text of an expected section; that of an h2 includes the sections below it."""
-    headings = read_book()[section.doc_path].document.headings
-    names = [section.section_heading]
-    for at, heading in enumerate(headings):
-        if heading.text == section.section_heading and heading.level == 2:
-            below = itertools.takewhile(lambda one: one.level > 2, headings[at + 1 :])
-            names += [one.text for one in below]
-    return "\n".join(find_section(section.doc_path, name) for name in names)
-
-
 def test_facts_match_the_sections_that_answer_the_question(golden: GoldenSet) -> None:
     wrong = []
     for query in golden.queries:
-        texts = [read_with_subsections(one) for one in query.expected]
+        texts = [find_expected(one.doc_path, one.section_heading) for one in query.expected]
         if query.all_of:
             texts = ["\n".join(texts)]  # each section answers only a part
         if query.facts and not any(find_facts(query.facts, text)[1] == () for text in texts):

@@ -31,6 +31,7 @@ from rag_pipeline_tests.evaluation.generated_book import (
     RaisingRetriever,
     RandomRetriever,
     evaluate_generated_book,
+    evaluate_once,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ HOSTILE = "<script>alert('x')</script><img src=http://evil.example/x> & \"quoted
 
 @pytest.fixture(scope="module")
 def report() -> EvaluationReport:
-    return evaluate_generated_book(KnowingRetriever())
+    return evaluate_once(KnowingRetriever)
 
 
 class PageReader(HTMLParser):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
@@ -22,16 +21,10 @@ from rag_pipeline_tests.evaluation.generated_book import (
     KnowingRetriever,
     RandomRetriever,
     ReversedRetriever,
-    evaluate_generated_book,
+    evaluate_once,
 )
 
 GOOD, RANDOM, BAD = KnowingRetriever, RandomRetriever, ReversedRetriever
-
-
-@cache
-def evaluate(retriever: type[KnowingRetriever]) -> EvaluationReport:
-    """Return the evaluation of a good, random or bad retriever, which takes a while."""
-    return evaluate_generated_book(retriever())
 
 
 def test_a_grid_changes_one_setting_at_a_time() -> None:
@@ -46,7 +39,7 @@ def test_a_grid_changes_one_setting_at_a_time() -> None:
 
 def sweep(*found: EvaluationReport | type[KnowingRetriever]) -> tuple[SweepCell | None, str]:
     cells = [SweepCell((("cell", number),)) for number in range(len(found) - 1)]
-    evaluated = [evaluate(one) if isinstance(one, type) else one for one in found]
+    evaluated = [evaluate_once(one) if isinstance(one, type) else one for one in found]
     reports = dict(zip([SweepCell(), *cells], evaluated, strict=True))
     result = run_sweep(cells, reports.__getitem__)
     return result.winner, to_text(describe_sweep(result))
@@ -67,7 +60,7 @@ def test_an_equal_or_worse_design_does_not_win() -> None:
 
 
 def test_the_report_half_does_not_influence_the_winner() -> None:
-    best, worst = evaluate(GOOD), evaluate(BAD)
+    best, worst = evaluate_once(GOOD), evaluate_once(BAD)
     mixed = tuple(
         good if good.half == "report" else bad
         for good, bad in zip(best.questions, worst.questions, strict=True)

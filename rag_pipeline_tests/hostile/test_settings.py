@@ -15,11 +15,7 @@ SITE = {name for name, field in Settings.model_fields.items() if may_set(field)}
 """The settings that the file of a site may set."""
 
 
-@pytest.fixture(autouse=True)
-def _ignore_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("no_settings_from_outside")
 
 
 def write_site(folder: Path, text: str) -> Path:

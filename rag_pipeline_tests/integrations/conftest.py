@@ -17,7 +17,7 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rag_pipeline.retrieval import Retriever
+    from rag_pipeline.retrieval import Retriever, ScoredChunk
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +27,20 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
     build_collection(settings, make_points(PAGES))
     with open_retriever(settings) as opened:
         yield opened
+
+
+def make_metadata(chunk: ScoredChunk) -> dict[str, object]:
+    """Return the metadata of the passage about publishers, for which all tests ask."""
+    return {
+        "title": "Topics and Services",
+        "section": "Publishers",
+        "url": chunk.citation.url,
+        "module": "module-1",
+        "chapter": "1.2-ros2",
+        "version": "",
+        "locale": "",
+        "doc_path": "module-1/1.2-ros2/topics.md",
+        "content_type": chunk.metadata.content_type,
+        "chunk_id": chunk.chunk_id,
+        "score": chunk.score,
+    }

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from rag_pipeline.retrieval import Query, QueryEmptyError, QueryFilters
+from rag_pipeline_tests.integrations.conftest import make_metadata
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,19 +40,7 @@ def test_documents_are_the_passages_with_their_citations(book: Retriever) -> Non
     assert [document.page_content for document in documents] == [chunk.text for chunk in chunks]
     first, best = documents[0], chunks[0]
     assert first.id == best.chunk_id
-    assert first.metadata == {
-        "title": "Topics and Services",
-        "section": "Publishers",
-        "url": best.citation.url,
-        "module": "module-1",
-        "chapter": "1.2-ros2",
-        "version": "",
-        "locale": "",
-        "doc_path": "module-1/1.2-ros2/topics.md",
-        "content_type": best.metadata.content_type,
-        "chunk_id": best.chunk_id,
-        "score": best.score,
-    }
+    assert first.metadata == make_metadata(best)
     assert first.metadata["url"].endswith("#publishers")
 
 

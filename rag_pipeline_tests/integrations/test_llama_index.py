@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.retrieval import Query, QueryEmptyError, QueryFilters
+from rag_pipeline_tests.integrations.conftest import make_metadata
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,19 +35,7 @@ def test_nodes_are_the_passages_with_their_citations(book: Retriever) -> None:
     assert [node.score for node in nodes] == [chunk.score for chunk in chunks]
     first, best = nodes[0], chunks[0]
     assert first.node_id == best.chunk_id
-    assert first.metadata == {
-        "title": "Topics and Services",
-        "section": "Publishers",
-        "url": best.citation.url,
-        "module": "module-1",
-        "chapter": "1.2-ros2",
-        "version": "",
-        "locale": "",
-        "doc_path": "module-1/1.2-ros2/topics.md",
-        "content_type": best.metadata.content_type,
-        "chunk_id": best.chunk_id,
-        "score": best.score,
-    }
+    assert first.metadata == make_metadata(best)
 
 
 def test_filters_and_the_number_of_passages_are_passed_on(book: Retriever) -> None:

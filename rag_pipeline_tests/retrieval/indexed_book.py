@@ -124,16 +124,21 @@ Store a lithium battery half charged in a cool, dry place, away from anything th
 }
 
 
-class NoCache:
-    """An `EmbeddingCache` that stores nothing."""
+class MemoryCache:
+    """An `EmbeddingCache` in memory, for the vectors of one model."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[str, ChunkVectors] = {}
 
     def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
-        """Return no vectors."""
-        del fingerprint, text_hashes
-        return {}
+        """Return the known vectors."""
+        del fingerprint
+        return {key: self._vectors[key] for key in text_hashes if key in self._vectors}
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
-        """Store nothing."""
+        """Store the vectors."""
+        del fingerprint
+        self._vectors.update(vectors)
 
     def prune(self, keep: Mapping[str, Iterable[str]]) -> int:
         """Delete nothing and return 0."""
@@ -144,7 +149,11 @@ class NoCache:
         """Do nothing."""
 
 
-def make_points(pages: Mapping[str, str], known: EmbeddingCache | None = None) -> list[Point]:
+_EMBEDDED = MemoryCache()
+"""The vectors of the texts that this process has embedded."""
+
+
+def make_points(pages: Mapping[str, str], known: EmbeddingCache = _EMBEDDED) -> list[Point]:
     """Return the points that an ingestion would write for the pages, which map paths to sources.
 
     Args:
@@ -158,7 +167,7 @@ def make_points(pages: Mapping[str, str], known: EmbeddingCache | None = None) -
         doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), hash_text(source), len(data), 0)
         parsed = parse_doc(doc, SiteSettings("/book/"), data)
         chunks = chunk_doc(parsed, LIMITS)
-        vectors = embed_chunks(chunks, embedder, known or NoCache()).vectors
+        vectors = embed_chunks(chunks, embedder, known).vectors
         sparse = encoder.encode_passages([chunk.embedding_text for chunk in chunks])
         payloads = build_payloads(parsed.document, chunks, {}, "2026-01-01T00:00:00Z")
         points += [

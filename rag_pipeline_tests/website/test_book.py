@@ -20,9 +20,12 @@ WEBSITE = Path(__file__).parents[2] / "website"
 DOCS = WEBSITE / "docs"
 
 
+load_terms = cache(book_lint.load_terms)
+
+
 def check_terms(page: Page) -> Iterator[Finding]:
     """Check the spelling of a page with the book's list of terms."""
-    return book_lint.check_terms(page, book_lint.load_terms(WEBSITE / "terms.yml"))
+    return book_lint.check_terms(page, load_terms(WEBSITE / "terms.yml"))
 
 
 PAGE_CHECKS = (

@@ -13,7 +13,7 @@ from rag_pipeline.core.errors import (
     EmbeddingError,
     EmbeddingServiceError,
 )
-from rag_pipeline_tests.adapters.embedders.test_openai import check_message, vector_of
+from rag_pipeline_tests.adapters.embedders.test_openai import KEY, check_message, vector_of
 from rag_pipeline_tests.loopback import (
     ENDLESS,
     FLOOD,
@@ -31,7 +31,6 @@ pytest.importorskip("cohere", reason="the cohere extra is not installed")
 
 from rag_pipeline.adapters.embedders.cohere import CohereEmbedder
 
-KEY = "sk-secret-0123456789abcdef"
 DIM = 1024
 
 

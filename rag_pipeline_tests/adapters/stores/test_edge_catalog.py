@@ -26,7 +26,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import Channel, ChannelQuery
-from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
+from rag_pipeline_tests.congruence.points import DIM, SPACE, build, make_point, read_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,23 +58,6 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "store"
     build(EdgeCatalog(root, "book", 1.0), 1)
     return root
-
-
-def build(catalog: EdgeCatalog, point_id: int) -> str:
-    """Create a build with one point, make it the current one, and return its id."""
-    store = catalog.create(SPACE)
-    store.upsert([make_point(point_id)])
-    store.close()
-    catalog.switch_to(store.collection_id)
-    return store.collection_id
-
-
-def read_ids(catalog: EdgeCatalog) -> list[int]:
-    store = catalog.open_current(SPACE)
-    try:
-        return [point.point_id for point in store.scroll()]
-    finally:
-        store.close()
 
 
 def test_a_store_open_in_another_process_is_an_error_after_the_timeout(root: Path) -> None:

@@ -17,7 +17,6 @@ from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
-    RagPipelineError,
     StoreError,
     StoreNotWritableError,
     StoreTimeoutError,
@@ -25,6 +24,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import Channel, ChannelQuery
+from rag_pipeline_tests.adapters.embedders.test_openai import KEY, check_message
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 from rag_pipeline_tests.loopback import (
     ENDLESS,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.vectors import Point
 
-KEY = "qdrant-secret-0123456789abcdef"
 OPENED: list[QdrantConnection] = []
 
 
@@ -92,13 +91,6 @@ CALLS = [
 def answer_count(request: Received) -> Reply:
     assert request.path.endswith("/points/count")
     return Reply(body={"result": {"count": 3}, "status": "ok", "time": 0.0})
-
-
-def check_message(error: RagPipelineError) -> None:
-    """Check that the message is one line, and that neither it nor its cause shows the key."""
-    assert "\n" not in str(error)
-    assert KEY not in str(error)
-    assert error.__suppress_context__ or KEY not in repr(error.__cause__)
 
 
 @pytest.mark.parametrize("call", CALLS)

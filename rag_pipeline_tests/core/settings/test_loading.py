@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.core.settings import load_settings
 
 PLACES = ["docs_dir", "data_dir", "dagster_home", "evaluation_test_set"]
 
 
-@pytest.fixture(autouse=True)
-def _ignore_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("no_settings_from_outside")
 
 
 @pytest.mark.parametrize(

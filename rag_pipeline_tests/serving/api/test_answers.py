@@ -132,17 +132,6 @@ def test_a_greeting_has_a_reply_and_no_sources(client: httpx.Client) -> None:
     assert events[1][1]["sources"] == []
 
 
-def test_a_search_returns_passages(client: httpx.Client) -> None:
-    found = client.post("/v1/search", json={"question": QUESTION}).raise_for_status().json()
-    assert "egg" in found["results"][0]["text"]
-
-
-def test_unknown_addresses_are_problems(client: httpx.Client) -> None:
-    assert client.get("/nothing").json()["code"] == "NOT_FOUND"
-    assert client.get("/v1/answers").json()["code"] == "METHOD_NOT_ALLOWED"
-    assert client.get("/healthz").json() == {"status": "ok"}
-
-
 def test_a_client_cannot_choose_the_id_of_a_conversation(client: httpx.Client) -> None:
     body = {"question": QUESTION, "conversation_id": "c1"}
     first = client.post("/v1/answers", json=body).raise_for_status().json()

@@ -23,7 +23,7 @@ from rag_pipeline_tests.retrieval.indexed_book import (
     make_points,
     make_settings,
 )
-from rag_pipeline_tests.serving.loopback_app import run_app
+from rag_pipeline_tests.serving.running_service import run_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -28,12 +28,12 @@ from rag_pipeline.serving.app import mount_mcp
 from rag_pipeline.serving.mcp import build_mcp_server, cut_text, describe_coverage
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
-    NoCache,
+    MemoryCache,
     build_collection,
     make_points,
     make_settings,
 )
-from rag_pipeline_tests.serving.loopback_app import run_app
+from rag_pipeline_tests.serving.running_service import run_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,6 +52,17 @@ LONG = "---\ntitle: Gears\n---\n\n# Gears\n\n## Ratios\n\n" + "\n\n".join(
 )
 TOPICS = "/book/docs/module-1/1.2-ros2/topics"
 TOOLS = ["search_docs", "read_section", "list_contents", "ask_textbook"]
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-class _Known(NoCache):
+class _Known(MemoryCache):
     """The same vectors for each text, because the embedding of the long page takes long."""
 
     def __init__(self, vectors: ChunkVectors) -> None:
@@ -275,15 +286,8 @@ def test_tools_are_read_only_and_describe_their_results(assistant: Assistant) ->
 def test_foreign_hosts_and_origins_are_refused(
     address: str, headers: dict[str, str], status: int
 ) -> None:
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}}
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": client | {"clientInfo": {"name": "test", "version": "1"}},
-    }
-    accept = {"Accept": "application/json, text/event-stream"}
-    assert httpx.post(address, json=body, headers=accept | headers).status_code == status
+    response = httpx.post(address, json=INITIALIZE, headers=ACCEPT | headers)
+    assert response.status_code == status
 
 
 def test_excerpts_are_short_and_filters_apply(assistant: Assistant) -> None:
@@ -403,23 +407,9 @@ def test_a_question_that_the_book_does_not_cover_is_refused(assistant: Assistant
     assert answer["text"]
 
 
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
-
-
 def test_requests_that_arrive_together_at_the_start_are_all_served(assistant: Assistant) -> None:
-    headers = {"Accept": "application/json, text/event-stream"}
-
     async def ask_together(url: str) -> list[int]:
-        async with httpx.AsyncClient(headers=headers, timeout=60) as client:
+        async with httpx.AsyncClient(headers=ACCEPT, timeout=60) as client:
             replies = await asyncio.gather(
                 *(client.post(f"{url}/mcp", json=INITIALIZE) for _ in range(5))
             )
