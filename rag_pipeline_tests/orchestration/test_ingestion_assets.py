@@ -74,15 +74,19 @@ def test_only_the_bad_document_of_a_run_fails(dagster_book: DagsterBook) -> None
     assert dagster_book.statuses("qdrant_points")["broken.md"] == "MATERIALIZED"
 
 
-def test_a_partition_or_a_range_indexes_its_documents_and_only_the_bad_one_is_marked_as_failed(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.book.write("broken.md", BROKEN)
-    dagster_book.add_partitions("intro.md", "broken.md", LARGE)
+def test_a_run_of_one_partition_indexes_one_document(dagster_book: DagsterBook) -> None:
+    dagster_book.add_partitions(*PAGES)
     assert dagster_book.run(partition=LARGE).success
     assert dagster_book.statuses("qdrant_points") == {LARGE: "MATERIALIZED"}
     paths = {payload["doc_path"] for payload in dagster_book.book.read_payloads().values()}
     assert paths == {LARGE}
+
+
+def test_in_a_partition_range_only_the_bad_document_is_marked_as_failed(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.book.write("broken.md", BROKEN)
+    dagster_book.add_partitions("intro.md", "broken.md", LARGE)
     assert not dagster_book.run(partition_range=("intro.md", LARGE)).success
     statuses = dagster_book.statuses("qdrant_points")
     assert statuses == {"intro.md": "MATERIALIZED", "broken.md": "FAILED", LARGE: "MATERIALIZED"}
