@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -35,9 +35,11 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        named: dict[str, Any] = {"namespace": _NAMESPACE, "registry": self.registry}
-        counter, gauge = partial(Counter, **named), partial(Gauge, **named)
-        histogram = partial(Histogram, buckets=_BUCKETS_S, **named)
+        counter = partial(Counter, namespace=_NAMESPACE, registry=self.registry)
+        gauge = partial(Gauge, namespace=_NAMESPACE, registry=self.registry)
+        histogram = partial(
+            Histogram, namespace=_NAMESPACE, registry=self.registry, buckets=_BUCKETS_S
+        )
         self._requests = counter("http_requests", "Requests.", ("method", "route", "status"))
         self._latency = histogram(
             "http_request_seconds", "Seconds from a request to the end of its response.", ("route",)

@@ -19,7 +19,6 @@ from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import count_filter_values
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.problems import describe_error, log_failure
-from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.replies import make_problem
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval import Retriever
     from rag_pipeline.serving.log_writer import LogWriter
+    from rag_pipeline.serving.metrics import Metrics
 
 
 LOG_THREADS: Final = 4
