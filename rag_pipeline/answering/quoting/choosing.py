@@ -38,6 +38,7 @@ _ENTRY: Final = 0.9  # begins with the term, as an entry of a glossary does
 BELOW: Final = 0.85
 """Degree of the text directly below a heading that is the term."""
 
+_TITLED: Final = 0.8  # below a heading with the term before a colon, and says something about it
 _IN_ROW: Final = 0.8
 _SENTENCE: Final = 0.6
 _NAMED: Final = 0.95  # times the degree to which a text defines the name without its kind
@@ -45,7 +46,8 @@ _SUBJECT: Final = 0.5  # opens a section about the term, and is about it
 
 _WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
 _BRACKETS: Final = re.compile(r"\(([^()]*)\)")
-_BEFORE_COLON: Final = re.compile(r"^([^:]+):\s")
+_NUMBERED: Final = re.compile(r"^([^:]*\d):\s")
+_AFTER_COLON: Final = re.compile(r":\s.*")
 _LABELLED: Final = re.compile(r"(?:\*\*|__)[^*_\n]+(?:(?:\*\*|__)\s?:|:(?:\*\*|__))")
 _VERSION: Final = re.compile(r"\s\d[\d.]*$")
 _SAYS: Final = (
@@ -59,8 +61,9 @@ def measure_definition(part: Part, subject: str) -> float:
 
     The clearest definition is the text directly below a heading that is the term, if the text
     begins with the term too. Then follow an entry such as "X is a ..." or "X: ...", any other text
-    below such a heading, a row of a table that begins with the term, a defining sentence, and a
-    text directly below headings with the term that says something about it.
+    below such a heading, a text below a heading such as "X: ..." that begins with the term, a row
+    of a table that begins with it, a defining sentence, and a text directly below headings with
+    the term that says something about it.
     """
     if TextBlockKind.CODE in part.kinds and not ends_sentence(part.text[: part.introduction]):
         return 0.0
@@ -68,13 +71,15 @@ def measure_definition(part: Part, subject: str) -> float:
     text = skip_marks(part.text)
     headings = part.source.headings
     above = find_distinct_terms(" ".join(headings))
-    headed = bool(headings) and _is_named(headings[-1], subject)
-    headed = headed and part.opens and not part.labelled
+    heading = headings[-1] if headings and part.opens and not part.labelled else ""
+    headed, titled = (_is_named(name, subject) for name in (heading, _AFTER_COLON.sub("", heading)))
     defined = sentence.search(part.text) is not None
+    says = defined or begins.match(text)
     degrees = (
-        (_HEADED, headed and (defined or begins.match(text))),
+        (_HEADED, headed and says),
         (_ENTRY, entry.match(text)),
         (BELOW, headed),
+        (_TITLED, titled and says),
         (_IN_ROW, TextBlockKind.TABLE in part.kinds and row.search(part.text)),
         (_SENTENCE, defined),
         (
@@ -101,7 +106,7 @@ def _is_named(heading: str, subject: str) -> bool:
     """
     short = _BRACKETS.findall(heading)
     names = [heading, _BRACKETS.sub(" ", heading), *short]
-    names += _BEFORE_COLON.findall(heading)
+    names += _NUMBERED.findall(heading)
     names += [_VERSION.sub("", name) for name in names]
     asked = [subject, _BRACKETS.sub(" ", subject), *_BRACKETS.findall(subject)]
     terms = {tuple(extract_terms(name)) for name in asked} - {()}
@@ -268,7 +273,7 @@ _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages, or says what they contain
-_STEP_KINDS: Final = frozenset({TextBlockKind.LIST, TextBlockKind.FORMULA})
+_NUMBER: Final = re.compile(r"[\s>]*\d{1,3}[.)]\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,8 +416,10 @@ def _judge_form(part: Part, kind: QuestionKind, *, asks_trouble: bool) -> tuple[
 
 
 def _gives_steps(part: Part) -> bool:
-    """Return True for a list or formula, unless it asks something, as exercises do."""
-    return not _STEP_KINDS.isdisjoint(part.kinds) and not any(
+    """Return True for a numbered list or a formula, unless it asks something, as exercises do."""
+    is_list = TextBlockKind.LIST in part.kinds and _NUMBER.match(part.text, part.introduction)
+    is_formula = TextBlockKind.FORMULA in part.kinds
+    return bool(is_list or is_formula) and not any(
         sentence.rstrip(" *_").endswith("?") for sentence in part.sentences
     )
 
