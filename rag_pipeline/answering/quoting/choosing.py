@@ -273,6 +273,7 @@ _GENERAL: Final = 0.25  # a page at the top of the book or its beginning, if the
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages, or says what they contain
+_LATER: Final = re.compile(r"[\s>]*(?:[2-9]|\d\d)[.)]\s")
 _NUMBER: Final = re.compile(r"[\s>]*\d{1,3}[.)]\s")
 
 
@@ -572,7 +573,8 @@ def _widen(
 ) -> PassageChoice:
     """Return a passage with the parts around its best part that fit.
 
-    The part before is added if the passage would begin with a word that refers to it. Other parts
+    The part before is added if the passage would begin with a word that refers to it, or with a
+    later step of a numbered list. Other parts
     are added while the passage stays short. An entry of a glossary is complete on its own.
 
     Args:
@@ -586,6 +588,8 @@ def _widen(
     run = [part for part in parts[number] if part.run == core.part.run]
     first = last = run.index(core.part)
     words = core.part.words
+    is_step = core.part.kinds == (TextBlockKind.LIST_ITEM,) and core.value > core.plain_value
+    size *= 1 + is_step
 
     def fits(at: int, limit: int) -> bool:
         is_free = 0 <= at < len(run) and _place(run[at]) not in barred
@@ -593,7 +597,8 @@ def _widen(
 
     grown = True
     while grown:
-        grown = run[first].refers_back and fits(first - 1, left)
+        needs_earlier = run[first].refers_back or (is_step and _LATER.match(run[first].text))
+        grown = bool(needs_earlier) and fits(first - 1, left)
         if grown:
             first -= 1
             words += run[first].words

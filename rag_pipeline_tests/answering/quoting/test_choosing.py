@@ -377,6 +377,13 @@ def test_steps_answer_a_question_how_to_do_something_before_a_short_entry_of_the
     assert choose("pot", entry, recipe)[0] == entry.text
 
 
+def test_steps_are_quoted_from_the_first_one() -> None:
+    steps = [f"{n}. Step {n}. {'Knead it well. ' * 25}".rstrip() for n in range(1, 4)]
+    steps[1] += "\n\n   ```\n   bake --pot loaf\n   ```"
+    found = choose("How do I bake a loaf in a pot?", make_source("\n\n".join(steps), "Bread"))
+    assert found[0].startswith("1. Step 1") and "3. Step 3" in found[0]
+
+
 def test_a_list_without_numbers_is_no_list_of_steps() -> None:
     text = make_source("A loaf bakes in a pot below a lid.", "Bread", "Baking in a pot")
     items = "**Iron** bakes a loaf.\n{} **Clay** pots need an hour.\n{} **Steel** is light."
