@@ -55,6 +55,9 @@ KILLED = 9
 
 _SUBJECT = re.compile(r" [\w/-]+(?: \w+)?\.md$|(?:(?<=upsert)|(?<=announce)) of \d+$")
 _BLOCK_BYTES = 65_536
+_LATE_MODULES = ("github_slugger", "rag_pipeline.adapters.database.postgres")
+"""The modules that an ingestion imports only when it needs them."""
+
 _DIGITS = 5  # decimals of vector components; the store normalizes again, which changes the last
 
 EDITED = "module-1/large.md"
@@ -268,12 +271,6 @@ def _copy_data(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
-def _list_modules_of_ingestion(root: Path) -> list[str]:
-    """Ingest a book and return the names of all modules that are loaded then."""
-    _ingest(make_book(root))
-    return sorted(sys.modules)
-
-
 def choose_last_of_each(names: list[str]) -> list[int]:
     """Return the last moment of each kind. Moments of different documents are of one kind."""
     kinds = {_SUBJECT.sub("", name): at for at, name in enumerate(names)}
@@ -299,9 +296,8 @@ def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
         run(lambda: _ingest(book))
         return dict(run(lambda: describe(book.read_points())))
 
-    for name in run(partial(_list_modules_of_ingestion, root / "first")):
-        with suppress(ImportError):  # a name that a module has chosen for itself
-            import_module(name)  # once for all forks; it takes most of the time of an ingestion
+    for name in _LATE_MODULES:
+        import_module(name)  # once for all forks; it takes most of the time of an ingestion
     base = make_book(root / "base")
     old = build(base) if scenario.begun else {}
     prepared = copy_book(base.root, root / "prepared")
