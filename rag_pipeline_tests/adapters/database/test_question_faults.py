@@ -7,13 +7,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.database.questions import open_question_log
+from rag_pipeline.adapters.database.questions import SqlQuestionLog, open_question_log
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, QuestionLogError
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline_tests.adapters.database.databases import make_log_settings, make_logged
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from rag_pipeline.core.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings of a log in an SQLite file."""
+    return make_log_settings(tmp_path)
+
+
+@pytest.fixture
+def log(settings: Settings) -> Iterator[SqlQuestionLog]:
+    """The log of the settings, whose file does not exist yet."""
+    opened = open_question_log(settings)
+    assert isinstance(opened, SqlQuestionLog)
+    yield opened
+    opened.close()
 
 
 def test_no_log_is_opened_if_nothing_is_to_be_logged(tmp_path: Path) -> None:
@@ -21,20 +39,9 @@ def test_no_log_is_opened_if_nothing_is_to_be_logged(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    log = open_question_log(settings)
-    assert log
-    log.add_answers([make_logged()])
-    assert (settings.state_dir / DATABASE_NAME).stat().st_mode & 0o077 == 0
-    log.close()
-    log.close()
-
-
-def test_a_locked_log_fails_and_works_again_after_the_lock(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    log = open_question_log(settings)
-    assert log
+def test_a_locked_log_fails_and_works_again_after_the_lock(
+    log: SqlQuestionLog, settings: Settings
+) -> None:
     log.add_answers([])
     other = sqlite3.connect(settings.state_dir / DATABASE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -48,36 +55,19 @@ def test_a_locked_log_fails_and_works_again_after_the_lock(tmp_path: Path) -> No
     log.close()
 
 
-def test_a_full_log_fails_and_still_deletes(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    log = open_question_log(settings)
-    assert log
+def test_a_full_log_fails_and_still_deletes(log: SqlQuestionLog) -> None:
     log.add_answers([make_logged()])
 
     limit = "pragma max_page_count = 1"  # simulates a full disk
-    log._database.read(lambda used: list(used.rows(limit)))  # type: ignore[attr-defined]  # noqa: SLF001
+    log._database.read(lambda used: list(used.rows(limit)))  # noqa: SLF001  # no test needs more
     with pytest.raises(QuestionLogError, match="full"):
         log.add_answers([make_logged(f"b{number}", question="x" * 5000) for number in range(50)])
     assert log.delete(answer_id="a1") == 1
-    log.close()
 
 
-def test_a_damaged_log_is_kept_aside_and_a_new_one_is_begun(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    settings.state_dir.mkdir(parents=True)
-    (settings.state_dir / DATABASE_NAME).write_bytes(b"no database " * 1000)
-    log = open_question_log(settings)
-    assert log
-    log.add_answers([make_logged()])
-    assert log.read_answers() == [make_logged()]
-    assert len(list(settings.state_dir.glob("*.damaged-*"))) == 1
-    log.close()
-
-
-def test_a_folder_that_cannot_be_written_fails_without_showing_its_path(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    log = open_question_log(settings)
-    assert log
+def test_a_folder_that_cannot_be_written_fails_without_showing_its_path(
+    log: SqlQuestionLog, settings: Settings, tmp_path: Path
+) -> None:
     settings.data_dir.write_text("a file in the way")
     with pytest.raises(QuestionLogError) as caught:
         log.add_answers([make_logged()])
@@ -116,25 +106,9 @@ def test_an_sqlite_file_can_be_named_by_its_address(tmp_path: Path) -> None:
     assert path.is_file()
 
 
-def test_a_log_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    log = open_question_log(settings)
-    assert log
-    log.add_answers([make_logged("a1")])
-    for file in settings.state_dir.glob(f"{DATABASE_NAME}*"):
-        file.unlink()
-    log.add_answers([make_logged("a2")])
-    other = open_question_log(settings)
-    assert other
-    assert other.read_answers() == [make_logged("a2")]
-    other.close()
-    log.close()
-
-
-def test_a_log_is_not_begun_again_in_a_folder_that_was_moved(tmp_path: Path) -> None:
-    settings = make_log_settings(tmp_path)
-    log = open_question_log(settings)
-    assert log
+def test_a_log_is_not_begun_again_in_a_folder_that_was_moved(
+    log: SqlQuestionLog, settings: Settings
+) -> None:
     log.add_answers([make_logged("a1")])
     folder, moved = settings.state_dir, settings.data_dir / "moved"
     folder.rename(moved)
