@@ -11,8 +11,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.answering.conversation import (
+    read_line,
     read_rewrite,
-    read_translation,
     rewrite_messages,
     translation_messages,
 )
@@ -46,13 +46,13 @@ REWORDING_S: Final = 5.0
 """Seconds that a model has to word a question; then the rules' wording is searched."""
 
 
-async def reword(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
+async def reword(plan: Plan, model: ChatModel, protection: Protection) -> str:
     """Return the question to search: a model's wording of a follow-up, or the completed question.
 
-    The completed question is returned if there is no model, if the question needs no earlier turn,
-    and if the model fails, is too slow or writes something else.
+    The completed question is returned if the question needs no earlier turn, and if the model
+    fails, is too slow or writes something else.
     """
-    if model is None or not plan.is_follow_up or protection.chat_model.state != "closed":
+    if not plan.is_follow_up or protection.chat_model.state != "closed":
         return plan.completed
     text = await _ask(model, rewrite_messages(plan.question, plan.turns))
     return read_rewrite(text, plan.question, plan.completed, plan.turns)
@@ -62,13 +62,13 @@ async def translate(
     plan: Plan,
     searched: str,
     chunks: Sequence[ScoredChunk],
-    model: ChatModel | None,
+    model: ChatModel,
     protection: Protection,
 ) -> str:
     """Return a question in the language of the book; empty if it is in that language already.
 
-    It is also empty if there is no model, if the question is about a selected text, and if the
-    model fails, is too slow or writes something else.
+    It is also empty if the question is about a selected text, and if the model fails, is too slow
+    or writes something else.
 
     Args:
         plan: The question.
@@ -77,13 +77,13 @@ async def translate(
         model: Translates the question.
         protection: The circuit breaker of the model.
     """
-    if model is None or protection.chat_model.state != "closed":
+    if protection.chat_model.state != "closed":
         return ""
     languages = find_languages(plan.question, chunks)
     if languages is None or plan.query.mode == Mode.SELECTED_TEXT_ONLY:
         return ""
     asked, written = languages
-    line = read_translation(await _ask(model, translation_messages(searched, written)))
+    line = read_line(await _ask(model, translation_messages(searched, written)))
     is_translated = find_language(line) in {"", written} and line != searched
     return line if is_translated and asked != written else ""
 
@@ -173,13 +173,15 @@ class Assistant(Closing):
         Raises:
             RagPipelineError: As described for `stream_answer`.
         """
-        protection, started = self.protection, time.perf_counter()
+        protection, started, model = self.protection, time.perf_counter(), self.chat_model
         with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
-            searched = run_async(reword(plan, self.chat_model, protection))
+            searched = run_async(reword(plan, model, protection)) if model else plan.completed
             found = self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
+            if model is None:
+                return found
             chunks = found.result.chunks
-            other = run_async(translate(plan, searched, chunks, self.chat_model, protection))
+            other = run_async(translate(plan, searched, chunks, model, protection))
             return self._search(plan, other, started) if other else found
 
     def write(self, prepared: PreparedAnswer) -> AnswerStream:
@@ -203,15 +205,17 @@ class Assistant(Closing):
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
     ) -> PreparedAnswer:
         """Do the same as `prepare` while the event loop continues."""
-        protection, started = self.protection, time.perf_counter()
+        protection, started, model = self.protection, time.perf_counter(), self.chat_model
         with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
-            searched = await reword(plan, self.chat_model, protection)
+            searched = await reword(plan, model, protection) if model else plan.completed
             found = await self.arun(
                 lambda: self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
             )
+            if model is None:
+                return found
             chunks = found.result.chunks
-            other = await translate(plan, searched, chunks, self.chat_model, protection)
+            other = await translate(plan, searched, chunks, model, protection)
             return await self.arun(lambda: self._search(plan, other, started)) if other else found
 
     async def awrite(self, prepared: PreparedAnswer) -> AsyncAnswerStream:

@@ -88,7 +88,7 @@ def read_rewrite(text: str, asked: str, completed: str, turns: Sequence[Turn]) -
         the turns, is empty, longer, has more than one line or three sentences, or looks like an
         answer.
     """
-    question, line = completed, _read_line(text)
+    question, line = completed, read_line(text)
     if not line:
         return question
     terms = find_distinct_terms(line)
@@ -120,12 +120,7 @@ def translation_messages(question: str, language: str) -> list[ChatMessage]:
     return [ChatMessage("system", instruction), ChatMessage("user", content)]
 
 
-def read_translation(text: str) -> str:
-    """Return the question that a chat model translated; empty if its reply is no question."""
-    return _read_line(text)
-
-
-def _read_line(text: str) -> str:
+def read_line(text: str) -> str:
     """Return the only line of a model's reply, without a label and quotes.
 
     It is empty if the reply has no or several lines, is too long, or looks like an answer.

@@ -80,15 +80,6 @@ class CircuitBreaker:
                 return "closed"
             return "half-open" if self._wait_s() <= 0 else "open"
 
-    def call(self, action: Callable[[], _Result]) -> _Result:
-        """Run an action and return its result, or refuse it while the breaker is open.
-
-        Raises:
-            RagPipelineError: The action's own error, or the refusal with `retry_after_s`.
-        """
-        with self.passing():
-            return action()
-
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Return a context manager that runs its block, or refuses it while the breaker is open.
@@ -326,7 +317,8 @@ class Protection:
         """
         with operation.measure("embed"):
             left_s = operation.limit_s - operation.elapsed_ms / 1000
-            return self.embedding.call(lambda: run_within(left_s, action, _embedding_timeout))
+            with self.embedding.passing():
+                return run_within(left_s, action, _embedding_timeout)
 
     def compare(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
         """Run a function that compares a selection with a local model, within the time limit.
@@ -365,7 +357,8 @@ class Protection:
             StoreUnavailableError: The circuit breaker is open after repeated failures.
         """
         bound_s = self.limits.query_s if limit_s is None else limit_s
-        return self.store.call(lambda: run_within(bound_s, action, _store_timeout))
+        with self.store.passing():
+            return run_within(bound_s, action, _store_timeout)
 
 
 def _embedding_timeout(limit_s: float) -> EmbeddingTimeoutError:

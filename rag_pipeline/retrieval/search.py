@@ -143,11 +143,11 @@ def prepare_searches(
         EmbeddingDimensionError: The dimension of a vector differs from the model's.
     """
     known = abbreviations or [()] * len(queries)
-    parts = {text: split_question(text) for text in map(_read_text, queries)}
+    parts = {text: split_question(text) for text in {query.question.strip() for query in queries}}
     asked = [
         (text, own)
         for query, own in zip(queries, known, strict=True)
-        for text in (_read_text(query), *parts[_read_text(query)])
+        for text in (query.question.strip(), *parts[query.question.strip()])
     ]
     spelled = {spell_out(text, own): find_form_words(text) for text, own in asked}
     vectors = _embed(embedder, spelled)
@@ -171,7 +171,7 @@ def prepare_searches(
 
     searches = []
     for query, own in zip(queries, known, strict=True):
-        text = _read_text(query)
+        text = query.question.strip()
         own_parts = tuple(begin(query, part, own) for part in parts[text])
         searches.append(begin(query, text, own, own_parts))
     return searches
@@ -294,10 +294,6 @@ def keep_content_tokens(
         return vectors
     spans = tuple(vectors.spans[row] for row in rows)
     return QuestionVectors(vectors.dense, vectors.tokens[rows], spans)
-
-
-def _read_text(query: Query) -> str:
-    return query.question.strip()
 
 
 def _embed(

@@ -34,7 +34,7 @@ FOLLOW_UP = Plan(Query(ASKED), ASKED, COMPLETED, "", (Turn(FIRST, "A point on th
 AT_ONCE = {"Retry-After": "0"}
 
 
-def word(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
+def word(plan: Plan, model: ChatModel, protection: Protection) -> str:
     """Return the wording of a model, in an event loop of its own."""
     return asyncio.run(reword(plan, model, protection))
 
@@ -97,7 +97,6 @@ def test_no_model_is_asked_without_need() -> None:
         model = make_model(server)
         assert word(complete, model, Protection()) == FIRST
         assert word(FOLLOW_UP, model, failing) == COMPLETED
-        assert word(FOLLOW_UP, None, Protection()) == COMPLETED
     assert server.received == []
 
 
@@ -106,7 +105,7 @@ TRANSLATED = "What is the capture point and how does the robot keep its balance 
 PLAN = Plan(Query(GERMAN), GERMAN, GERMAN, "", ())
 
 
-def put(plan: Plan, model: ChatModel | None) -> str:
+def put(plan: Plan, model: ChatModel) -> str:
     """Return a question in the language of an English passage, in an event loop of its own."""
     return asyncio.run(translate(plan, plan.completed, [make_chunk()], model, Protection()))
 
@@ -143,7 +142,6 @@ def test_no_model_translates_a_question_in_the_language_of_the_book() -> None:
     with serve([stream_reply(TRANSLATED)]) as server:
         model = make_model(server)
         assert put(Plan(Query(FIRST), FIRST, FIRST, "", ()), model) == ""
-        assert put(PLAN, None) == ""
         selected = Query(GERMAN, mode=Mode.SELECTED_TEXT_ONLY, selected_text="A robot walks.")
         assert put(Plan(selected, GERMAN, GERMAN, "", ()), model) == ""
     assert server.received == []

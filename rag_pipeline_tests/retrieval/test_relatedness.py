@@ -220,16 +220,16 @@ def test_a_selection_is_judged_while_the_embedding_service_is_down(tmp_path: Pat
         docs_dir=tmp_path, data_dir=tmp_path, embedding_provider="openai", openai_api_key="sk-none"
     )
     retriever = open_retriever(settings)
-    breaker = retriever.protection.embedding
 
     def fail() -> None:
-        raise EmbeddingServiceError("down")
+        with retriever.protection.embedding.passing():
+            raise EmbeddingServiceError("down")
 
     for _ in range(retriever.protection.limits.breaker_failures):
         with pytest.raises(EmbeddingServiceError, match="down"):
-            breaker.call(fail)
+            fail()
     with pytest.raises(EmbeddingServiceError, match="paused"):
-        breaker.call(fail)
+        fail()
     question = "Why are late commands worse if nobody knows how late they will be?"
     query = Query(question, Mode.SELECTED_TEXT_ONLY, selected_text=TEXT)
     assert retriever.retrieve(query).verdict is not UNRELATED

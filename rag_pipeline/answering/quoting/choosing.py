@@ -468,34 +468,20 @@ class PassageChoice:
     """A run of parts of one source that was chosen for an answer, with the reasons.
 
     Attributes:
+        source: The source that the passage comes from.
+        text: The Markdown text of the passage, exactly as in the source.
         parts: The parts in the order of the source, next to each other; at least one.
+        words: The number of words of the passage.
         value: How well the best part answers the question; comparable within one answer only.
         reasons: Reasons for the choice, as short texts for a reader.
     """
 
+    source: Source
+    text: str
     parts: tuple[Part, ...]
+    words: int
     value: float
     reasons: tuple[str, ...]
-
-    @property
-    def source(self) -> Source:
-        """The source that the passage comes from."""
-        return self.parts[0].source
-
-    @property
-    def text(self) -> str:
-        """The Markdown text of the passage, exactly as in the source."""
-        return self.source.text[self.parts[0].start : self.parts[-1].end]
-
-    @property
-    def terms(self) -> frozenset[str]:
-        """The distinct search terms of the passage."""
-        return frozenset().union(*(part.terms for part in self.parts))
-
-    @property
-    def words(self) -> int:
-        """The number of words of the passage."""
-        return sum(part.words for part in self.parts)
 
 
 def choose_passages(
@@ -534,7 +520,7 @@ def choose_passages(
     asked = {_place(one.part) for one in of_parts}
     chosen = [_widen(ranked[0], parts, MAX_WORDS, weak, _MAIN_WORDS)]
     taken = {_place(part) for part in chosen[0].parts}
-    shown, words = set(chosen[0].terms), chosen[0].words
+    shown, words = set[str]().union(*(part.terms for part in chosen[0].parts)), chosen[0].words
     above = set(find_distinct_terms(" ".join(chosen[0].source.headings)))
     for one in [*of_parts, *ranked[1:]]:
         if len(chosen) == MAX_PASSAGES:
@@ -553,7 +539,7 @@ def choose_passages(
             choice = _widen(one, parts, left, weak | taken, _FURTHER_WORDS)
             chosen.append(choice)
             taken.update(_place(part) for part in choice.parts)
-            shown |= choice.terms
+            shown.update(*(part.terms for part in choice.parts))
             words += choice.words
             above |= find_distinct_terms(" ".join(choice.source.headings))
     return tuple(chosen)
@@ -608,4 +594,6 @@ def _widen(
                 first, last = min(first, at), max(last, at)
                 words += run[at].words
                 grown = True
-    return PassageChoice(tuple(run[first : last + 1]), core.value, core.reasons)
+    source, chosen = core.part.source, tuple(run[first : last + 1])
+    text = source.text[chosen[0].start : chosen[-1].end]
+    return PassageChoice(source, text, chosen, words, core.value, core.reasons)
