@@ -339,12 +339,14 @@ def value_parts(
         headings = find_distinct_terms(" ".join(source.headings))
         last = find_distinct_terms(" ".join(source.headings[-1:]))
         headed = _COVER * find_share(worth, last)
+        # A heading may name the thing that has a problem, but only the text tells what to do.
+        named = frozenset() if asked.kind is QuestionKind.PROBLEM else last
         asking = _find_asking(source, parts[source.number])
         base = source.score / max(sources[0].score, 1e-9) - step * better
         if about_book and "/" not in source.doc_path:
             base += _GENERAL * (1 + (len(source.headings) == 1))
         for part in parts[source.number]:
-            cover = find_share(worth, part.terms | last)
+            cover = find_share(worth, part.terms | named)
             value = base + _COVER * (cover + find_share(worth, part.terms | headings))
             reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
             degree = 0.0

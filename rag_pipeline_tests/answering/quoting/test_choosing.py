@@ -262,6 +262,13 @@ def test_a_text_need_not_repeat_the_words_of_its_heading() -> None:
     assert found[0].startswith("Type")
 
 
+def test_a_heading_with_words_of_a_report_does_not_make_up_for_its_text() -> None:
+    names = make_source("Two frames meet here.", "Oven", "A loaf that leans to the left")
+    table = "| Symptom | Check |\n|---|---|\n| The loaf is on the left | the level |"
+    symptoms = make_source(table, "Oven", "Symptoms", score=0.3)
+    assert choose("loaf leans to the left", names, symptoms)[0] == table
+
+
 def test_the_title_of_a_note_is_quoted_with_its_text() -> None:
     note = f"Which pots are best, and when to choose one\n\n{'Iron keeps the heat. ' * 60}"
     assert choose("which pots are best", make_source(note, "Oven")) == [note]
