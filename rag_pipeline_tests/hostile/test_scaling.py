@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_SIZES: Final = (1_250, 5_000)
-"""Characters of the smallest text. The larger one decides where a limit of the program is reached
-only by long texts. A selection may have 20,000 characters, four times as many.
-"""
+_SIZE: Final = 5_000  # characters; a selection may have 20,000
 _LARGEST: Final = 40_000  # to which the size is raised, so that the time is long enough to measure
 _PER_DOUBLING: Final = 2.6
 _FLOOR_S: Final = 0.005  # shorter times are not told apart from noise
@@ -191,11 +188,7 @@ def test_time_grows_in_proportion_to_the_text(step: str, pattern: str, tmp_path:
         text = "# Title\n\n" + (pattern * size)[:size]
         return lambda: STEPS[step](text, tmp_path)
 
-    growth: list[float] = []
-    for size in _SIZES:
-        growth = find_growth(run, size)
-        if grows_in_proportion(growth):
-            break
+    growth = find_growth(run, _SIZE)
     assert grows_in_proportion(growth), growth
 
 
