@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SIZE: Final = 5_000  # characters; a selection may have 20,000
 _LARGEST: Final = 40_000  # to which the size is raised, so that the time is long enough to measure
 _PER_DOUBLING: Final = 2.6
-_FLOOR_S: Final = 0.005  # shorter times are not told apart from noise
+_FLOOR_S: Final = 0.01  # shorter times are not told apart from noise
 _ROUNDS: Final = 20  # only a failing case needs them all
 
 TEXTS: Final = {
