@@ -32,6 +32,10 @@ def main() -> None:
         signal.signal(number, signal.default_int_handler)
     try:
         run_command()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # a thread may still wait for a service
+            _end_at_once()
+        raise
     finally:
         gc.freeze()  # otherwise the interpreter scans every object once more at exit
 
@@ -39,6 +43,10 @@ def main() -> None:
 def _stop_at_once(_number: int, _frame: object) -> None:
     """Handle a signal: report the interruption and end the process without any cleanup."""
     tell_failure("INTERRUPTED", "stopped", INTERRUPTED)
+    _end_at_once()
+
+
+def _end_at_once() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(INTERRUPTED)

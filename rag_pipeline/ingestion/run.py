@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -26,6 +25,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
 from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore, Services
+from rag_pipeline.core.threads import LeavableThreads
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone, follow_run
 from rag_pipeline.ingestion.planning import (
@@ -122,7 +122,7 @@ def carry_out(
     group, a thread embeds the next group.
     """
     groups = _embed_groups(run, docs)
-    with ThreadPoolExecutor(1, "embedding") as thread:
+    with LeavableThreads(1, "embedding") as thread:
         group = next(groups, None)
         while group is not None:
             _write_group(run, _without_failures(group))

@@ -6,7 +6,6 @@ import logging
 import re
 import time
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
@@ -21,6 +20,7 @@ from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     EmbeddingTooLargeError,
 )
+from rag_pipeline.core.threads import LeavableThreads
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 
 if TYPE_CHECKING:
@@ -299,17 +299,15 @@ class ServiceEmbedder(ABC):
         if len(batches) > 1 and not self._has_answered:
             alone = [[batches[0].pop(0)]]
             batches = [batch for batch in batches if batch]
-        pool = ThreadPoolExecutor(max_workers=max(1, min(IN_FLIGHT, len(batches))))
         try:
-            for run, group in ((map, alone), (pool.map, batches)):
-                for rows, cost in run(embed, group):
-                    parts.append(rows)
-                    usage += cost
+            with LeavableThreads(max(1, min(IN_FLIGHT, len(batches)))) as pool:
+                for run, group in ((map, alone), (pool.map, batches)):
+                    for rows, cost in run(embed, group):
+                        parts.append(rows)
+                        usage += cost
         except EmbeddingError:
             # The first batch in order may only say that it was not asked, because another failed.
             raise failures[0] from failures[0].__cause__
-        finally:
-            pool.shutdown(cancel_futures=True)
         seconds = time.perf_counter() - start
         return np.concatenate(parts), usage + EmbeddingUsage(seconds=seconds)
 
