@@ -73,6 +73,7 @@ def call(
                     patch.setenv(name, value)
             patch.setenv("DAGSTER_HOME", "")
             patch.setattr(sys, "argv", ["rag-pipeline", *arguments])
+            patch.setattr(cli, "_end_at_once", lambda: None)  # it would end the tests
             previous_handler = signal.getsignal(signal.SIGTERM)
             with pytest.raises(SystemExit) as stop:
                 cli.main()

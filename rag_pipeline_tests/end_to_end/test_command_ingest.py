@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from queue import Queue
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -304,6 +305,24 @@ def test_ctrl_c_in_a_terminal_gives_one_line(tmp_path: Path) -> None:
         process = make_command(tmp_path, stopping.url).start("ingest")
         started.put(process.pid)
         assert_one_line(finish(process), 130, "stopped", "next ingest")
+
+
+def test_ctrl_c_does_not_wait_for_an_embedding_service_that_hangs(tmp_path: Path) -> None:
+    started: Queue[int] = Queue()
+    has_ended = Event()
+
+    def hang(request: Received) -> Reply:
+        os.kill(started.get(), signal.SIGINT)
+        has_ended.wait()
+        return embed(request)
+
+    with serve(hang) as hanging:
+        process = make_command(tmp_path, hanging.url).start("ingest")
+        started.put(process.pid)
+        try:
+            assert_one_line(finish(process), 130, "stopped", "next ingest")
+        finally:
+            has_ended.set()
 
 
 @pytest.mark.usefixtures("server")
