@@ -77,7 +77,7 @@ def test_unclosed_tags_and_braces_take_linear_time() -> None:
             assert scanner.find_tag_end(at, len(text)) is None
             assert scanner.find_brace_end(at + 7, len(text)) is None
 
-    assert_linear(scan, 3_000)
+    assert_linear(scan, 3_000, least=3_000)  # fewer do not use up the limit
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_unclosed_statements_take_linear_time() -> None:
         for at in range(0, len(text), 20):
             assert scanner.find_statement_end(at, len(text)) == at + 18
 
-    assert_linear(scan, 3_000)
+    assert_linear(scan, 3_000, least=3_000)  # fewer do not use up the limit
 
 
 @pytest.mark.parametrize(
