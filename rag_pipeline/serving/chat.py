@@ -27,7 +27,12 @@ from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Citation, Query
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.api.problems import describe_error, log_failure
-from rag_pipeline.serving.replies import EventResponse, answer_disconnected, run_while_connected
+from rag_pipeline.serving.replies import (
+    EventResponse,
+    answer_disconnected,
+    run_while_connected,
+    word_invalid,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -489,6 +494,6 @@ def _describe(error: Exception) -> tuple[int, dict[str, Any]]:
         first = error.errors(include_url=False, include_input=False)[0]
         param = ".".join(str(part) for part in first["loc"]) or None
         status, code = 400, "REQUEST_INVALID"
-        message = f"{param or 'the body'} is invalid: {first['msg']}"
+        message = f"{param or 'the body'} is invalid: {word_invalid(first)}"
     kind = "invalid_request_error" if status < 500 else "server_error"
     return status, {"error": {"message": message, "type": kind, "param": param, "code": code}}

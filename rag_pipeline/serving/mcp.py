@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import Tool, ToolAnnotations
-from pydantic import BaseModel, Field
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, Field, ValidationError
 
 from rag_pipeline.answering.models import AnswerKind, Level
 from rag_pipeline.core.errors import RagPipelineError
@@ -26,10 +34,12 @@ from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import ContentsPage, Query, QueryFilters, read_contents, read_section
 from rag_pipeline.retrieval.queries import ANY_VALUE
 from rag_pipeline.serving import MAX_QUESTION_CHARS
+from rag_pipeline.serving.replies import word_invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from mcp.server.mcpserver import Context
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp
 
@@ -327,7 +337,8 @@ class TextbookTools:
         )
         modules = list(dict.fromkeys(page.module for page in pages))
         if module is not None and module not in modules:
-            raise ToolError(f"there is no module {module!r:.60}. Use one of {', '.join(modules)}")
+            named = ", ".join(filter(None, modules))
+            raise ToolError(f"there is no module {module!r:.60}. Use one of {named}")
         chosen = [page for page in pages if module in {None, page.module}]
         entries = [self._list_page(page, with_sections=module is not None) for page in chosen]
         note = ""
@@ -387,7 +398,7 @@ class TextbookTools:
         for page in pages:
             if page.module != module:
                 module = page.module
-                lines.append(f"\n## {module}\n")
+                lines.append(f"\n## {module or 'Other pages'}\n")
             lines.append(f"- [{page.title}]({self._name_resource(page)}): {page.url}")
         text = "\n".join(["# Contents", *lines])
         return _cut_resource(text, "list_contents with a module shows the rest.")
@@ -522,7 +533,7 @@ def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
 
 
 class _BookServer(MCPServer[Any]):
-    """A server whose list of tools is made anew for each client."""
+    """A server whose list of tools is made anew for each client, with plain error messages."""
 
     assistant: Assistant
     described: tuple[str, ...]
@@ -541,6 +552,43 @@ class _BookServer(MCPServer[Any]):
             else tool
             for tool in await super().list_tools()
         ]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. An unknown argument is refused, because the SDK would ignore it.
+
+        Raises:
+            ToolError: The tool or an argument is unknown or not valid, or the tool fails.
+        """
+        schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
+        known = schemas.get(name, {}).get("properties", arguments)
+        unknown = [given for given in arguments if given not in known]
+        if unknown:
+            raise ToolError(
+                f"{name} has no argument {unknown[0]!r:.60}. Use only {', '.join(known)}"
+            )
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            first = error.__cause__.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ToolError(f"{name}: {place} is not valid: {word_invalid(first)}") from error
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,  # noqa: ARG002  # the signature of the SDK
+        context: Context[Any, Any] | None = None,  # noqa: ARG002
+    ) -> GetPromptResult | InputRequiredResult:
+        """Refuse a request for a prompt, because the server has none.
+
+        Raises:
+            MCPError: Always.
+        """
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {name!r:.60}. This server has none")
 
 
 def describe_coverage(pages: Sequence[ContentsPage]) -> str:

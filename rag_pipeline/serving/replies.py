@@ -30,6 +30,23 @@ class AsciiJsonResponse(JSONResponse):
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
+_WORDED: Final = {
+    "missing": "this field is required",
+    "extra_forbidden": "there is no such field",
+    "model_attributes_type": "this must be a JSON object",
+}
+"""What is wrong with a value, for kinds of pydantic's errors whose own words are not plain."""
+
+
+def word_invalid(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, in at most 500 characters.
+
+    Args:
+        error: One of the `errors()` of pydantic.
+    """
+    return _WORDED.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")[:500]
+
+
 def answer_disconnected() -> Response:
     """Return the response to a request whose client has disconnected.
 

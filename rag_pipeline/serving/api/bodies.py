@@ -379,14 +379,17 @@ def _check_parts(selection: str) -> str:
     return selection
 
 
-_Text = Annotated[str, BeforeValidator(_replace_surrogates)]
-_Values = Annotated[list[Annotated[_Text, StringConstraints(max_length=500)]], Field(max_length=50)]
-_Question = Annotated[_Text, StringConstraints(max_length=MAX_QUESTION_CHARS)]
-_Selection = Annotated[_Text, StringConstraints(max_length=20_000), AfterValidator(_check_parts)]
-_Place = Annotated[_Text, StringConstraints(max_length=2_000)]
+_CLEAN: Final = BeforeValidator(_replace_surrogates)
+_Value = Annotated[str, StringConstraints(max_length=500), _CLEAN]
+_Values = Annotated[list[_Value], Field(max_length=50)]
+_Question = Annotated[str, StringConstraints(max_length=MAX_QUESTION_CHARS), _CLEAN]
+_Selection = Annotated[
+    str, StringConstraints(max_length=20_000), AfterValidator(_check_parts), _CLEAN
+]
+_Place = Annotated[str, StringConstraints(max_length=2_000), _CLEAN]
 _TopK = Annotated[int, Field(ge=1, le=100, strict=True)]
 _Stars = Annotated[int, Field(ge=1, le=5, strict=True)]
-_Tag = Annotated[_Text, StringConstraints(max_length=50)]
+_Tag = Annotated[str, StringConstraints(max_length=50), _CLEAN]
 ID_PATTERN: Final = r"^[A-Za-z0-9_-]{1,64}$"
 """Pattern of the ids of answers and conversations."""
 _Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
@@ -425,7 +428,7 @@ class HistoryTurn(Request):
     """An earlier question and its answer."""
 
     question: _Question
-    answer: Annotated[_Text, StringConstraints(max_length=50_000)] = ""
+    answer: Annotated[str, StringConstraints(max_length=50_000), _CLEAN] = ""
     selected_text: _Selection | None = None
 
 

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict  # pydantic cannot document typing.Typed
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.retrieval.logs import write_json
 from rag_pipeline.serving.api.bodies import make_schema
-from rag_pipeline.serving.replies import PROBLEM, AsciiJsonResponse, make_problem
+from rag_pipeline.serving.replies import PROBLEM, AsciiJsonResponse, make_problem, word_invalid
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -121,11 +121,11 @@ async def _answer_invalid(request: Request, error: Exception) -> AsciiJsonRespon
             415, "MEDIA_TYPE_UNSUPPORTED", detail.replace("as .", "without a type.")
         )
     errors = [
-        {"field": ".".join(map(str, entry["loc"][1:]))[:200], "problem": str(entry["msg"])[:500]}
+        {"field": ".".join(map(str, entry["loc"][1:]))[:200], "problem": word_invalid(entry)}
         for entry in found[:_MAX_FIELDS]
     ]
-    named = ", ".join(entry["field"] for entry in errors if entry["field"]) or "the body"
-    return make_problem(422, "REQUEST_INVALID", f"Not valid: {named:.300}", errors=errors)
+    told = "; ".join(f"{one['field'] or 'the body'}: {one['problem']}" for one in errors)
+    return make_problem(422, "REQUEST_INVALID", f"Not valid: {told:.300}", errors=errors)
 
 
 _FRAMES: Final = 5

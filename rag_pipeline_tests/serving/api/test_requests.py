@@ -94,6 +94,27 @@ def test_an_invalid_field_is_named(client: httpx.Client, body: object, field: st
     assert field in [entry["field"] for entry in problem["errors"]]
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "question: this field is required"),
+        ([], "the body: this must be a JSON object"),
+        ({"question": "a" * 5_001}, "question: String should have at most 2000 characters"),
+        ({"question": "a", "colour": "red"}, "colour: there is no such field"),
+        ({"question": "a", "top_k": 101}, "top_k: Input should be less than or equal to 100"),
+        ({"question": "a", "history": ["b"]}, "history.0: this must be a JSON object"),
+        (
+            {**SELECTED, "selected_text": "a\n" * 3_000},
+            "selected_text: the text has about 3,001 lines and sentences",
+        ),
+    ],
+)
+def test_the_message_says_what_is_wrong_with_a_field(
+    client: httpx.Client, body: object, told: str
+) -> None:
+    assert f"Not valid: {told}" in read_problem(post(client, body), 422)["detail"]
+
+
 def test_many_invalid_fields_have_a_short_answer(client: httpx.Client) -> None:
     body = {"question": "a", **{f"field{number}": 1 for number in range(5_000)}}
     problem = read_problem(post(client, body), 422)

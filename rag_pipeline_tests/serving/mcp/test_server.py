@@ -341,12 +341,31 @@ def test_a_search_with_long_titles_stays_within_the_limit(
         ("read_section", {"url": "javascript:alert(1)"}, "SECTION_MISSING"),
         ("read_section", {"url": TOPICS, "start": 90_000}, "start must be below"),
         ("list_contents", {"module": "module-9"}, "Use one of module-1, module-2"),
+        ("search_docs", {}, "search_docs: query is not valid: this field is required"),
+        ("search_docs", {"query": "robots", "module": "x"}, "no argument 'module'. Use only query"),
+        ("write_book", {}, "Unknown tool: write_book"),
     ],
 )
 def test_errors_say_what_to_do(
     assistant: Assistant, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     assert message in fail(assistant, tool, **arguments)
+
+
+def test_an_error_contains_no_link_to_pydantic(assistant: Assistant) -> None:
+    assert "pydantic" not in fail(assistant, "search_docs", query=5)
+
+
+def test_a_prompt_is_refused_without_a_traceback(
+    assistant: Assistant, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with Client(build_mcp_server(assistant)) as client:
+            with pytest.raises(MCPError, match="there is no prompt 'summary'"):
+                await client.get_prompt("summary")
+
+    asyncio.run(run())
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_a_missing_index_is_a_tool_error_without_a_path(tmp_path: Path) -> None:
