@@ -43,6 +43,11 @@ _FUNCTIONS: Final = {
     *("arrow_function", "function_declaration", "function_expression", "generator_function"),
     *("generator_function_declaration", "method_definition"),
 }
+_STATEMENTS: Final = {"expression_statement", "await_expression"}
+_READING_METHODS: Final = {
+    *("at", "concat", "every", "filter", "find", "findIndex", "flatMap", "includes", "indexOf"),
+    *("join", "map", "slice", "some"),
+}
 _MODULE_SUFFIXES: Final = ("", ".js", ".ts", ".json", ".mjs", ".cjs", ".mts", ".cts")
 _CONTROL_CHARACTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "\n": ""}
 
@@ -237,6 +242,8 @@ class _Reader:
             return self._read_fallback(node, depth)
         if kind == "member_expression":
             return self._read_member(node, depth)
+        if kind == "subscript_expression":
+            return self._read_item(node, depth)
         if kind == "call_expression":
             return self._read_required(node, depth)
         return Computed(*_quote(node))
@@ -259,6 +266,13 @@ class _Reader:
         is_module = _text(node.named_children[0]).startswith("require(")
         if is_module and name == "default" and not isinstance(owner, Computed):
             return owner
+        return Computed(*_quote(node))
+
+    def _read_item(self, node: Node, depth: int) -> Literal:
+        """Return an item of a list, such as `versions[0]`."""
+        items, index = (self.read(part, depth) for part in node.named_children[:2])
+        if isinstance(items, list) and isinstance(index, int) and index < len(items):
+            return items[index]
         return Computed(*_quote(node))
 
     def _read_list(self, node: Node, depth: int) -> Literal:
@@ -293,13 +307,13 @@ class _Reader:
         for part in _list_parts(node):
             key = part.child_by_field_name("key") or part.child_by_field_name("name")
             value = part.child_by_field_name("value")
+            name = None if key is None else self._read_name(key, depth)
             if part.type == "shorthand_property_identifier":
                 properties[_text(part)] = self.read(part, depth)
-            elif part.type == "method_definition" and key is not None:
-                properties[_text(key)] = self.read(part, depth)
-            elif key is not None and value is not None and key.type != "computed_property_name":
-                name = self._read_text(key, depth) if key.type == "string" else _text(key)
-                properties[str(name)] = self.read(value, depth)
+            elif part.type == "method_definition" and name is not None:
+                properties[name] = self.read(part, depth)
+            elif value is not None and name is not None:
+                properties[name] = self.read(value, depth)
             else:
                 spread = part.type == "spread_element"
                 more = self.read(part.named_children[0], depth) if spread else None
@@ -308,6 +322,16 @@ class _Reader:
                 else:  # it may replace each property before it
                     properties, rest = {}, Computed(*_quote(part))
         return ObjectLiteral(properties, rest)
+
+    def _read_name(self, key: Node, depth: int) -> str | None:
+        """Return the name of a property; None if it is computed and not a known text."""
+        if key.type == "string":
+            key_text = self._read_text(key, depth)
+        elif key.type == "computed_property_name":
+            key_text = self.read(key.named_children[0], depth)
+        else:
+            key_text = _text(key)
+        return key_text if isinstance(key_text, str) else None
 
     def _read_constant(self, node: Node, depth: int) -> Literal:
         """Return the value of a constant; parts that the module changes are computed."""
@@ -418,8 +442,10 @@ def _find_imports(root: Node) -> dict[str, str]:
 def _find_changes(root: Node) -> dict[str, dict[str, Node]]:
     """Return the expressions that may change a variable, by its name and property.
 
-    These are assignments to a property, calls of a method of it or of a property, and calls of a
-    function that is given the variable.
+    These are assignments to a property, calls of a method of it or of a property except those that
+    only read a list, and calls of a method, or of a function whose result is not used, that is
+    given the variable. A function whose result is used, as in `template: make(config)`, is expected
+    to change nothing.
     """
     changes: dict[str, dict[str, Node]] = {}
     for node in _walk(root):
@@ -430,10 +456,13 @@ def _find_changes(root: Node) -> dict[str, dict[str, Node]]:
             function, arguments = (
                 node.child_by_field_name(part) for part in ("function", "arguments")
             )
-            if arguments is not None:
+            is_statement = node.parent is not None and node.parent.type in _STATEMENTS
+            is_method = function is not None and function.type == "member_expression"
+            if arguments is not None and (is_statement or is_method):
                 targets = [one for one in arguments.named_children if one.type == "identifier"]
-            if function is not None and function.type == "member_expression":
-                targets.append(function)
+            if function is not None and is_method:
+                is_reading = _text(function.named_children[-1]) in _READING_METHODS
+                targets += [] if is_reading else [function]
         for target in targets:
             owner, name = target, ""
             while owner.type in {"member_expression", "subscript_expression"}:

@@ -97,7 +97,10 @@ def check_inside(folder: Path, config: Path) -> None:
     root = find_root(config.parent)
     if not is_inside(folder, root):
         problem = f"it names the folder {folder}, which is outside {root}"
-        remedy = "Move the folder into the site, or name it yourself in DOCS_DIR or SOURCES"
+        remedy = (
+            "Move the folder into the site, or name it yourself in DOCS_DIR or SOURCES. If both "
+            "are in one repository, read a clone of it, with its .git folder"
+        )
         raise ConfigurationError(str(config), problem, remedy)
 
 
@@ -147,7 +150,7 @@ def _list_version_names(plugin_id: str, options: ObjectLiteral, site_dir: Path) 
         names = _read_names(file)
     if take("includeCurrentVersion") is not False and CURRENT not in names:
         names.insert(0, CURRENT)
-    only = take("onlyIncludeVersions")
+    only = options.get("onlyIncludeVersions")
     return [name for name in names if name in only] if isinstance(only, list) else names
 
 
@@ -238,6 +241,10 @@ class ContentPlugin:
         if current.path:
             origin = Origin.READ if base.origin.is_certain else base.origin
             base = replace(base, value=join_route(base, current.path), origin=origin)
+        only = self.options.get("onlyIncludeVersions")
+        if isinstance(only, Computed):
+            problem = f"`onlyIncludeVersions` {only.problem}"
+            base = replace(base, origin=Origin.GUESS, problem=problem)
         return base
 
 
@@ -401,6 +408,12 @@ def note_unread_options(plugin: ContentPlugin, name: str) -> Iterable[str]:
                 f"`{option}` of {name} has its default value, because {problem}. Check the number "
                 "of pages, or write it in [[sources]] in rag-pipeline.toml."
             )
+    only = plugin.options.get("onlyIncludeVersions")
+    if isinstance(only, Computed):
+        yield (
+            f"All versions of {name} are read, because `onlyIncludeVersions` {only.problem}. "
+            "Remove those that the site does not publish from [[sources]] in rag-pipeline.toml."
+        )
     if plugin.options.get("numberPrefixParser") not in {None, True, False}:
         yield (
             f"`numberPrefixParser` of {name} is not read, so addresses may differ. Build the site "

@@ -37,6 +37,8 @@ LITERAL = {
     "function": ("export default async function make() { const a = 'x'; return [a]; }", ["x"]),
     "short function": ("export default () => ['x'];", ["x"]),
     "method of a text": ("const a = 'x'; a.trim(); export default a;", "x"),
+    "item of a list": ("const a = ['x', 'y']; export default a[1];", "y"),
+    "list that is read": ("const a = ['x']; const b = a.slice(1); export default a;", ["x"]),
 }
 
 
@@ -46,9 +48,12 @@ def test_a_plain_literal_is_read(tmp_path: Path, source: str, expected: Literal)
 
 
 def test_objects_are_read_with_their_spreads_and_methods(tmp_path: Path) -> None:
-    found = read(tmp_path, "const a = {x: 1}; export default {'y': 2, ...a, x: 3, f() {}};")
+    source = "const a = {x: 1}; const b = 'z';"
+    source += "export default {'y': 2, ...a, x: 3, f() {}, [b]: 4, given: ask(a)};"
+    found = read(tmp_path, source)
     assert isinstance(found, ObjectLiteral)
     assert found.get("x") == 3
+    assert found.get("z") == 4
     assert isinstance(found.get("f"), Computed)
     assert found.get("missing") is None
 
@@ -102,6 +107,10 @@ COMPUTED = {
     "assigned again": "let a = 'x'; a = ask(); export default a;",
     "changed list": "const a = [1]; a.push(2); export default a;",
     "given to a function": "const a = [1]; change(a); export default a;",
+    "awaited": "const a = [1]; await change(a); export default a;",
+    "given to a method": "const a = {b: 1}; const c = Object.assign(a, {}); export default a;",
+    "item that is missing": "const a = [1]; export default a[1];",
+    "item by a name": "const a = [1]; export default a[b];",
     "condition": "export default ask() ? 1 : 2;",
     "function with two results": "export default () => { if (ask()) return 1; return 2; };",
     "result of a call": "export default () => { return ask(); };",

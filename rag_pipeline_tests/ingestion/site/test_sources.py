@@ -9,6 +9,7 @@ import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.ingestion.site.detection import DetectedSite, detect_site
+from rag_pipeline.ingestion.site.literals import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,6 +127,20 @@ def test_options_of_the_docs_plugin_choose_versions_and_paths(
     site = detect(root)
     assert routes(site) == expected
     assert all(value.origin.is_certain for value in site.config.values)
+
+
+def test_a_computed_choice_of_versions_is_taken_for_all_of_them(tmp_path: Path) -> None:
+    options = "versions: {[all[0]]: {badge: false}}, onlyIncludeVersions: few ? ['2.0'] : undefined"
+    root = write(tmp_path, docs(options), "docs/a.md")
+    path = root / "docusaurus.config.js"
+    path.write_text(f"import all from './versions.json'; {path.read_text(encoding='utf-8')}")
+    release(root, "2.0", "1.0")
+    site = detect(root)
+    assert routes(site) == {"docs@current": "docs/next", "docs@2.0": "docs", "docs@1.0": "docs/1.0"}
+    (route,) = (one for one in site.config.values if one.setting == "site_route_base_path")
+    assert (route.value, route.origin) == ("docs/next", Origin.GUESS)
+    (note,) = site.notes
+    assert note.startswith("All versions of docs are read, because `onlyIncludeVersions` is ")
 
 
 def test_another_docs_folder_has_versions_of_its_own(tmp_path: Path) -> None:
