@@ -29,7 +29,7 @@ from rag_pipeline.core.sources import Source, SourceKind, find_place, find_sourc
 from rag_pipeline.ingestion.cards import has_generated_index, is_category, list_indexes
 from rag_pipeline.ingestion.markdown.source import Visibility, find_visibility, normalize_source
 from rag_pipeline.ingestion.site.manifest import read_manifest
-from rag_pipeline.ingestion.splicing import hash_content, read_imports
+from rag_pipeline.ingestion.splicing import hash_content, read_imports, shows_cards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -209,17 +209,26 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
     for entry in entries:
         doc_path = prefix + entry.name
         try:
-            _check_link(walk, entry)
-            if entry.is_dir():
-                is_api = walk.source is not None and walk.source.kind is SourceKind.API
-                if walk.patterns.reads_folder(entry.name) and not is_api:
-                    walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
-            elif _may_be_page(walk, doc_path):
-                _read_file(walk, entry, doc_path)
+            _read_entry(walk, entry, doc_path, ancestors | {identity})
         except OSError as error:
             walk.fail(doc_path, DocumentReadError.code, _describe_unread(entry, error))
         except DocumentIdError as error:
             walk.fail(doc_path, error.code, str(error))
+
+
+def _read_entry(walk: _Walk, entry: os.DirEntry[str], doc_path: str, ancestors: _Folders) -> None:
+    """Add a page to the walk, or queue a folder. A bad link is no error if it cannot be either."""
+    is_api = walk.source is not None and walk.source.kind is SourceKind.API
+    may_be_folder = walk.patterns.reads_folder(entry.name) and not is_api
+    may_be_page = _may_be_page(walk, doc_path)
+    if not may_be_folder and not may_be_page:
+        return
+    _check_link(walk, entry)
+    if not entry.is_dir():
+        if may_be_page:
+            _read_file(walk, entry, doc_path)
+    elif may_be_folder:
+        walk.pending.append((Path(entry.path), doc_path + "/", ancestors))
 
 
 def _add_indexes(walk: _Walk, folder: Path, prefix: str) -> None:
@@ -263,7 +272,7 @@ def _describe_unread(entry: os.DirEntry[str], error: OSError) -> str:
 def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
     """Add one file, or its translation, to what the walk found.
 
-    The file is read only if its size or time changed, or if it imports other files.
+    The file is read only if its size or time changed, or if its text depends on other files.
     """
     path, status = _find_translation(walk, entry, doc_path)
     if not stat.S_ISREG(status.st_mode):
@@ -294,8 +303,8 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         digest = hash_content(content, imported)
         is_page = walk.source is None or walk.source.kind is not SourceKind.API
         visibility = find_visibility(normalize_source(content)) if is_page else Visibility.LISTED
-        if imported:  # a later scan must read the file again, to see changes of the other files
-            mtime_ns = -1
+        if imported or shows_cards(path.name, content):
+            mtime_ns = -1  # a later scan reads the file again, to see changes of the other files
     doc = DiscoveredDoc(doc_id, path, digest, status.st_size, mtime_ns, built, walk.source)
     walk.found[visibility].append(doc)
 

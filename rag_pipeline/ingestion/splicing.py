@@ -154,7 +154,7 @@ def read_imports(
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
     of_spec = is_spec(path.name)
-    if CARD_LIST.encode() in content or is_category(path.name):
+    if shows_cards(path.name, content):
         found |= read_cards(place, path, find_page_root(place, path))
     if next(_list_targets(content, of_spec=of_spec), None) is None:
         return found
@@ -172,6 +172,11 @@ def read_imports(
             if data is not None and (of_spec or wanted.endswith(MARKDOWN_SUFFIXES)):
                 pending.append((wanted, data))
     return found
+
+
+def shows_cards(name: str, content: bytes) -> bool:
+    """Return True if a file may list other pages, which may also be none at present."""
+    return CARD_LIST.encode() in content or is_category(name)
 
 
 def _list_targets(content: bytes, *, of_spec: bool) -> Iterator[str]:

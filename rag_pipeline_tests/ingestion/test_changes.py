@@ -54,6 +54,19 @@ def test_unchanged_partials_cost_no_work(book: Book) -> None:
     assert report.texts_embedded == 0
 
 
+@pytest.mark.parametrize("name", ["index.mdx", "_category_.json"])
+def test_the_first_page_in_a_list_without_pages_indexes_the_list_again(
+    tmp_path: Path, name: str
+) -> None:
+    link = '{"label": "All", "link": {"type": "generated-index", "description": "Of all."}}'
+    text = link if name.endswith(".json") else "Of all.\n\n<DocCardList />\n"
+    book = make_book(tmp_path, {f"parts/{name}": text}, memory=True)
+    book.ingest()
+    book.write("parts/rim.md", "---\ntitle: Rim\n---\n\nThe rim holds the tyre.\n")
+    assert book.ingest().docs_processed == 2
+    assert "- **Rim**: The rim holds the tyre." in read_texts(book)[f"parts/{name}"]
+
+
 def test_a_missing_partial_is_reported_and_its_return_indexes_the_page_again(book: Book) -> None:
     content = (book.docs / "_inner.mdx").read_text(encoding="utf-8")
     (book.docs / "_inner.mdx").unlink()

@@ -149,6 +149,17 @@ def test_unreadable_files_are_reported_and_all_others_are_found(tmp_path: Path) 
     assert not discovery.is_hidden("a.md")
 
 
+@pytest.mark.parametrize("name", ["_part.mdx", ".hidden.md", "_notes", ".venv"])
+@pytest.mark.parametrize("target", ["/", "{name}"])
+def test_a_bad_link_whose_name_is_never_read_is_ignored(
+    tmp_path: Path, name: str, target: str
+) -> None:
+    write(tmp_path, "a.md")
+    (tmp_path / name).symlink_to(target.format(name=name))
+    discovery = discover_docs(tmp_path)
+    assert (names(discovery), discovery.failures) == (["a.md"], ())
+
+
 def test_documents_below_an_unreadable_folder_count_as_hidden() -> None:
     failure = DocFailure("b/", "discovery", "DOCUMENT_UNREADABLE", "b/: cannot be read")
     discovery = Discovery((), (failure,))
