@@ -210,9 +210,10 @@ class DocReports:
 
     def _read_shown(self, keys: set[str]) -> None:
         instance = self._context.instance
+        # A failure makes a document red from one stage to the last.
+        states = partitions.read_states(instance, Stage.POINTS, keys)
+        green = [key for key in keys if states.get(key) == "MATERIALIZED"]
         for stage in Stage:
-            states = partitions.read_states(instance, stage, keys)
-            green = [key for key in keys if states.get(key) == "MATERIALIZED"]
             for key, record in partitions.find_newest(instance, stage, green).items():
                 self._shown[stage, key] = partitions.read_version(record)
         self._verdicts = read_verdicts(instance, keys)
