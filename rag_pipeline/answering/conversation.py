@@ -258,12 +258,20 @@ _CONTINUES_NOT_ENGLISH: Final = re.compile(
 )
 """The beginning of a question that continues an earlier one, in German, French and Spanish."""
 _MAX_NOT_ENGLISH: Final = 8  # words and marks; function words of these languages are not told apart
+_CORRECTS: Final = re.compile(
+    r"(?:(?:no|nope|oh|oops|wait|sorry|actually|well)\b[\s,.!:;-]*)*"
+    r"i\s+(?:actually\s+)?(?:mean|meant|was\s+asking\s+about|asked\s+about)\b[\s,:]+(?=[^\W_])",
+    re.IGNORECASE,
+)
+"""The beginning of a text that corrects the question before, such as "no, I meant the hand"."""
+_ARTICLE: Final = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _WH_WORDS: Final = frozenset({"what", "which", "who", "whose", "when", "where", "why", "how"})
 _AUXILIARIES: Final = frozenset({
     "is", "are", "was", "were", "be", "am", "s", "do", "does", "did", "has", "have", "had",
     "can", "could", "will", "would", "shall", "should", "may", "might", "must", "isn", "aren",
     "wasn", "don", "doesn", "didn",
 })  # fmt: skip
+_ASKING: Final = _WH_WORDS | _AUXILIARIES
 _PREPOSITIONS: Final = frozenset({
     "about", "after", "as", "at", "before", "by", "during", "for", "from", "in", "near", "of",
     "on", "over", "than", "through", "to", "under", "with", "without",
@@ -286,13 +294,19 @@ _SPEAKERS: Final = frozenset({"i", "you", "we"})  # the word after them is a ver
 _SURROUNDINGS: Final = frozenset({
     "book", "textbook", "course", "class", "chapter", "page", "site", "website",
 })  # fmt: skip
-_UNNAMED: Final = find_distinct_terms(
+_STYLE: Final = find_distinct_terms(
+    "else simple simpler simply short shorter longer sentence paragraph bullet point word summary "
+    "summarize brief briefly elaborate rephrase repeat clarify confuse unclear please explain tell "
+    "understand sure ask say"
+)
+"""Stems of words that ask to say the same in another way, so that a search needs none of them."""
+
+_UNNAMED: Final = _STYLE | find_distinct_terms(
     "example detail difference step way reason cause purpose advantage disadvantage drawback "
-    "benefit limit limitation alternative code formula part word term point thing else "
-    "better worse best simple simpler simply short shorter enough important different another next "
-    "last sentence paragraph bullet summary summarize brief briefly elaborate rephrase clarify "
-    "two three please explain give show tell work happen mean continue go know understand many "
-    "much long often sure really"
+    "benefit limit limitation alternative code formula part term thing "
+    "better worse best enough important different another next first second third last "
+    "two three give show work happen mean continue go know many "
+    "much long often really"
 )
 """Stems of words that ask for more about a subject but do not name one."""
 
@@ -311,9 +325,11 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     """Return the question with the earlier question that it needs in front of it.
 
     The earlier question is the latest one that makes sense on its own. If follow-ups were asked
-    since then, the last of them is added too. Only questions count, never answers. The question is
-    returned unchanged if it makes sense on its own, is small talk, has more than 500 characters, or
-    if no earlier question makes sense on its own.
+    since then, the last of them is added too. Only questions count, never answers. A question that
+    only asks to say the same in another way, such as "shorter please", adds nothing itself. Of a
+    correction, such as "I meant the hand", the words after "I meant" count. They take the place of
+    the term whose meaning was asked before. The question is returned unchanged if it makes sense on
+    its own, is small talk, has more than 500 characters, or if no question was asked before.
 
     Args:
         question: The question as asked.
@@ -322,19 +338,53 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     Returns:
         At most 1,502 characters if the question was changed.
     """
-    if not turns or not needs_earlier(question):
+    if not turns:
         return question
-    between = ""
+    correction = _CORRECTS.match(question)
+    asked = question[correction.end() :].strip() if correction else question.strip()
+    if not needs_earlier(question):
+        return asked if correction else question
+    between, added = "", "" if _asks_for_style(question) else asked
     for turn in reversed(turns):
         earlier = _shorten(remove_small_talk(turn.question))
         if not earlier or _is_small_talk(earlier):
             continue
         if not needs_earlier(earlier):
+            subject = read_question(earlier).subject
+            if correction and subject:
+                before, _, after = earlier.rpartition(subject)
+                return f"{before}{_ARTICLE.sub('', asked)}{after}"
             if read_question(question).kind is QuestionKind.CODE:  # "and in python?"
-                earlier = read_question(earlier).subject or earlier
-            return " ".join(part for part in (earlier, between, question.strip()) if part)
-        between = between or earlier
-    return f"{between} {question.strip()}" if between else question
+                earlier = subject or earlier
+            return " ".join(part for part in (earlier, between, added) if part)
+        between = between or ("" if _asks_for_style(earlier) else _CORRECTS.sub("", earlier))
+    return f"{between} {added}".strip() if between else question
+
+
+_RECALLS: Final = re.compile(
+    r"(?:(?:so|and|sorry|please|wait)\W+)*(?:what (?:did|have) i (?:just )?ask(?:ed)?(?: you)?"
+    r"|(?:what (?:was|is)(?: again)?|repeat|show me|tell me)"
+    r" (?:my(?= (?:\w+ )*questions?\b)|the(?= .*\bi asked\b)))"
+    r"(?: (?P<first>(?:very )?first|original|initially|in the beginning|at first)"
+    r"| last| previous| earlier| before| just now)?"
+    r"(?: questions?| things?)?(?: (?:that )?i asked)?(?: (?:you|again|before))*\W*",
+    re.IGNORECASE,
+)
+"""A question for a question of the same conversation, such as "what did I ask first?"."""
+
+
+def recall_question(question: str, turns: Sequence[Turn]) -> str:
+    """Return the earlier question that a question asks for; empty if it asks for none.
+
+    Args:
+        question: The question, such as "What was my first question?".
+        turns: Earlier turns, oldest first. Small talk is passed over.
+    """
+    found = _RECALLS.fullmatch(question.strip()[:MAX_FOLLOW_UP_CHARS])
+    if found is None:
+        return ""
+    asked = [one.question for one in turns if not _is_small_talk(one.question)]
+    return _shorten(asked[0 if found["first"] else -1]) if asked else ""
 
 
 def needs_earlier(question: str) -> bool:
@@ -351,6 +401,9 @@ def needs_earlier(question: str) -> bool:
         return True
     text = _QUOTED.sub(" quotation ", remove_small_talk(text)).casefold()
     words = _WORD.findall(text)
+    if correction := _CORRECTS.match(text):
+        words = _WORD.findall(text[correction.end() :])
+        return not _ASKING.intersection(words) and words[0] not in _ORDERS
     is_empty = all(word in _MARKS for word in words)
     if len(words) <= _MAX_NOT_ENGLISH and _CONTINUES_NOT_ENGLISH.match(text):
         return True
@@ -382,6 +435,12 @@ def _shorten(question: str) -> str:
 def _is_small_talk(text: str) -> bool:
     # "How does it work?" asks about the tutor only if nothing was said before, as with a selection.
     return bool(find_reply(Query(text, Mode.SELECTED_TEXT_ONLY)))
+
+
+def _asks_for_style(question: str) -> bool:
+    """Return True for a text such as "shorter please", which asks for the same in other words."""
+    terms, words = find_distinct_terms(question), set(_WORD.findall(question.casefold()))
+    return bool(terms) and terms <= _STYLE and words.isdisjoint(_WH_WORDS - {"what"})
 
 
 def _names_no_subject(words: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from rag_pipeline.answering.conversation import (
     complete_question,
     needs_earlier,
     orders_only,
+    recall_question,
 )
 from rag_pipeline.answering.grounding import apply_grounding_policy, make_refusal
 from rag_pipeline.answering.models import Answer, GroundedResponse, Level, Notice, Turn
@@ -19,6 +20,7 @@ from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
+    drop_book,
     find_numbered_part,
     find_part_pages,
     ground_book_question,
@@ -207,7 +209,8 @@ class Plan:
     Attributes:
         query: The query as asked.
         question: The question without small talk.
-        completed: The question with what it needs from earlier turns.
+        completed: The question with what it needs from earlier turns, or the earlier question that
+            it asks for.
         reply: The kind of a fixed reply that needs no search; empty for a question to search.
         turns: The earlier turns that count, oldest first.
     """
@@ -234,13 +237,27 @@ def plan_question(query: Query, history: Sequence[Turn]) -> Plan:
     """
     check_query(query)
     turns = choose_turns(history, query)
-    reply = find_reply(query, has_turns=bool(turns))
+    if recalled := recall_question(query.question, turns):
+        return Plan(query, query.question, recalled, "recalled", ())
+    reply = find_reply(query, has_turns=_has_subject(turns))
     if query.mode == Mode.NORMAL and not turns and orders_only(query.question):
         reply = "about"
     if reply:
         return Plan(query, query.question, query.question, reply, ())
     question = remove_small_talk(query.question)
     return Plan(query, question, complete_question(question, turns), "", turns)
+
+
+def _has_subject(turns: Sequence[Turn]) -> bool:
+    """Return True if the latest question before is not about the book itself.
+
+    After "Who wrote this book?", "What is it about?" is about the book too.
+    """
+    is_about_book = True
+    for turn in turns:
+        kind = find_reply(Query(turn.question), has_turns=not is_about_book)
+        is_about_book = kind in BOOK_QUESTIONS or (is_about_book and bool(kind))
+    return not is_about_book
 
 
 def search_plan(
@@ -271,12 +288,12 @@ def search_plan(
         )
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
     if plan.reply:
-        grounded = ground_reply(plan.query, plan.reply, voice)
+        grounded = ground_reply(plan.query, plan.reply, voice, plan.completed)
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
     top_k = max(plan.query.result_count, _choose_depth(plan.question, writes=writes))
     cutoff = max(plan.query.min_relative_score, RELEVANT_FROM)
     query = replace(plan.query, question=plan.question, top_k=top_k, min_relative_score=cutoff)
-    wanted = _ask(query, searched)
+    wanted = _ask(query, drop_book(searched))
     result = _search_part(wanted, searcher) or _search(wanted, searcher)
     if wanted.question != plan.question:
         result = replace(result, search_question=result.search_question or wanted.question)

@@ -240,6 +240,12 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "fr": "La question semble être dans une autre langue ({asked}) que la source ({written}). "
         "Dans cette langue, on trouve davantage.",
     },
+    "recalled": {
+        "en": 'You asked: "{question}"',
+        "de": "Die Frage war: „{question}“",
+        "es": "La pregunta fue: «{question}»",
+        "fr": "La question était : « {question} »",
+    },
     "about": {
         "en": "I answer questions from this {bare} and show you where it says so. Ask me anything "
         "about it, or select a passage and ask about it.",

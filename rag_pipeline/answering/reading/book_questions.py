@@ -15,7 +15,7 @@ from rag_pipeline.answering.reading.questions import NUMBER_WORD, NUMBERED_PART,
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
-from rag_pipeline.core.text.terms import count_words, find_distinct_terms
+from rag_pipeline.core.text.terms import count_words, extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline.retrieval.queries import Mode, Query
 
@@ -128,11 +128,21 @@ def _compile(patterns: dict[str, str]) -> re.Pattern[str]:
     )
 
 
+_THIS_BOOK: Final = (
+    r"(?:this|the|your)\s+(?:(?:whole|entire)\s+)?(?:text|hand)?(?:book|course|guide|manual|tutorial"
+    r"|documentation|docs)"
+)
 _NAMES_BOOK: Final = re.compile(
-    r"\b(?:this|the|your)\s+(?:(?:whole|entire)\s+)?(?:text|hand)?(?:book|course|class|guide|manual"
-    r"|tutorial|documentation)\b(?!\s+of\b)",
+    rf"\b(?:{_THIS_BOOK}|(?:this|the|your)\s+class)\b(?!\s+of\b)", re.IGNORECASE
+)
+_ASKS_BOOK: Final = re.compile(
+    r"\b(?:(?:what|where|how|why|when)\s+)?(?:does|do)\s+"
+    rf"{_THIS_BOOK}\s+(?:also\s+)?(?:say|describe|mention|cover|discuss|explain|treat|teach|define"
+    r"|present|introduce|address)(?:\s+about)?\b"
+    rf"|^in\s+{_THIS_BOOK}\s*,|,?\s*\baccording\s+to\s+{_THIS_BOOK}\b,?",
     re.IGNORECASE,
 )
+"""Words that only say that the book shall answer, as in "what does the book say about torque"."""
 _NAMED_PATTERN: Final = _compile(_ABOUT)
 _POINTING_PATTERN: Final = _compile(_POINTING)
 _PART: Final = re.compile(NUMBERED_PART, re.IGNORECASE)
@@ -166,6 +176,15 @@ def find_book_question(question: str, *, is_first: bool) -> str:
 def names_book(question: str) -> bool:
     """Return True if a question names the book itself, as in "how long does the course take"."""
     return _NAMES_BOOK.search(question) is not None
+
+
+def drop_book(question: str) -> str:
+    """Return a question without words such as "according to the book", which no passage has.
+
+    A question that has no other word to search stays as it is.
+    """
+    left = re.sub(r"\s+(?=[\s?!.,]|$)", "", _ASKS_BOOK.sub(" ", question)).strip()
+    return left if left != question and extract_terms(left) else question
 
 
 def list_pages(opened: OpenIndex) -> list[ContentsPage]:

@@ -159,14 +159,21 @@ def make_empty_result(query: Query) -> RetrievalResult:
     return RetrievalResult((), query, Mode(query.mode), 0)
 
 
-def ground_reply(query: Query, kind: str, voice: Voice) -> GroundedResponse:
-    """Return the decision not to search for a question, with the reply as its message."""
+def ground_reply(query: Query, kind: str, voice: Voice, recalled: str) -> GroundedResponse:
+    """Return the decision not to search for a question, with the reply as its message.
+
+    Args:
+        query: The question.
+        kind: The kind of the reply.
+        voice: The language of the reply.
+        recalled: The earlier question that the kind `recalled` repeats.
+    """
     mode, notices = Mode(query.mode), (voice.note(kind),) if kind == "no_words" else ()
     level, reason = Level.NO_QUESTION, Reason.SMALL_TALK
     if kind == "no_words":
         level, reason = Level.NOT_COVERED, Reason.NO_WORDS
     return GroundedResponse(
-        "", "", (), mode, level, reason, message=voice.say(kind), notices=notices
+        "", "", (), mode, level, reason, message=voice.say(kind, question=recalled), notices=notices
     )
 
 

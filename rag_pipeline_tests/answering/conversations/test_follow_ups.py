@@ -29,10 +29,7 @@ What are its limits?
 How is that different from Webpack?
 Is it faster than Parcel?
 Could you show me some code?
-In simpler words, please
 Give me another example
-Tell me more
-Explain that again
 What happens next?
 What is the difference?
 Are there any alternatives?
@@ -59,7 +56,6 @@ Why is it so dense?
 Or with honey?
 Does this also work for whole wheat?
 How do I know when it is done?
-What else?
 How do I install it?
 How does it work?
 Can you explain that step by step?
@@ -73,12 +69,10 @@ How much of this is needed?
 What's it for?
 near a singularity?
 How many iterations?
-Can you elaborate?
 Why does it have to be warm?
 Is it related to hydration?
 Does it matter?
 in python
-I don't understand
 thanks, but how do I undo it?
 Are they the same?
 How do the two compare?
@@ -90,20 +84,36 @@ Can both be used together?
 Do the three differ?
 In one sentence
 Can you summarize that in two sentences?
-As bullet points, please
-Briefly
-Rephrase that
 list
 name the
 list the steps
-longer
 show an example in python
 translate that to german
 Und warum nicht mit TypeScript?
 Aber warum?
 Et sous Windows ?
+the first
+and the second one?
 Pero ¿por qué?
 ¿Y en Windows?
+""".splitlines()
+
+STYLES: Final = """\
+In simpler words, please
+Explain that again
+Tell me more
+What else?
+Can you elaborate?
+I don't understand
+Briefly
+Rephrase that
+longer
+As bullet points, please
+shorter please
+Are you sure?
+Can you summarize that?
+Explain it simpler
+That is not what I asked
 """.splitlines()
 
 COMPLETE_QUESTIONS: Final = """\
@@ -190,6 +200,40 @@ def test_a_question_without_a_subject_of_its_own_needs_an_earlier_one(question: 
     assert completed in {f"{FIRST} {question}", f"Rollup plugin {question}"}
 
 
+@pytest.mark.parametrize("question", STYLES)
+def test_a_request_for_other_words_searches_the_earlier_question_again(question: str) -> None:
+    assert needs_earlier(question)
+    assert complete_question(question, [Turn(FIRST)]) == FIRST
+    turns = [Turn(FIRST), Turn("Is it fast?"), Turn("shorter please")]
+    assert complete_question(question, turns) == f"{FIRST} Is it fast?"
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "completed"),
+    [
+        ("No, I meant Vite", "What is Rollup?", "What is Vite?"),
+        ("sorry, I actually meant the parser", "What is a lexer?", "What is a parser?"),
+        ("oops I mean on Windows", "How do I start it?", "How do I start it? on Windows"),
+        ("I mean the linker", "How fast is the loader?", "How fast is the loader? the linker"),
+        ("No, I mean: what is a linker?", "What is Rollup?", "what is a linker?"),
+        ("I mean explain lifetimes", "What is Rollup?", "explain lifetimes"),
+        ("I mean", "What is Rollup?", "What is Rollup? I mean"),
+        ("I mean _", "What is Rollup?", "What is Rollup? I mean _"),
+        ("I meant " + "e" * 400, "What is Rollup?", f"What is {'e' * 400}?"),
+    ],
+)
+def test_a_correction_takes_the_place_of_the_subject(
+    question: str, earlier: str, completed: str
+) -> None:
+    assert complete_question(question, [Turn(earlier)]) == completed
+
+
+def test_a_question_after_a_correction_gets_its_words() -> None:
+    turns = [Turn("How fast is the loader?"), Turn("I mean the linker")]
+    completed = "How fast is the loader? the linker Is it safe?"
+    assert complete_question("Is it safe?", turns) == completed
+
+
 @pytest.mark.parametrize("question", ["and in python?", "Could you show me some code?"])
 def test_a_follow_up_that_asks_for_code_does_not_ask_for_a_meaning(question: str) -> None:
     completed = complete_question(question, [Turn(FIRST)])
@@ -252,6 +296,38 @@ def test_how_does_it_work_is_about_the_tutor_only_if_nothing_was_said_before() -
     assert not plan.reply
     assert plan.completed == f"{FIRST} How does it work?"
     assert plan.is_follow_up
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("What did I ask first?", FIRST),
+        ("what was my first question", FIRST),
+        ("What was the first thing I asked you?", FIRST),
+        ("Repeat my original question, please", ""),
+        ("what did I ask?", "Is it fast?"),
+        ("So what was my previous question again?", "Is it fast?"),
+        ("repeat my last question", "Is it fast?"),
+        ("What did I do wrong?", ""),
+        ("What is the first thing?", ""),
+        ("What was the last chapter?", ""),
+        ("What is the question?", ""),
+    ],
+)
+def test_a_question_for_an_earlier_question_is_answered_with_it(question: str, asked: str) -> None:
+    turns = [Turn("hello"), Turn(FIRST), Turn("Is it fast?"), Turn("thanks")]
+    plan = plan_question(Query(question), turns)
+    assert (plan.reply, plan.completed if asked else "") == ("recalled" if asked else "", asked)
+    assert plan_question(Query(question), []).reply != "recalled"
+
+
+def test_after_a_question_about_the_book_a_pronoun_means_the_book() -> None:
+    turns = [Turn("hi"), Turn("How many chapters does this book have?")]
+    assert plan_question(Query("Who wrote it?"), turns).reply == "book_author"
+    turns.append(Turn("who wrote it?"))
+    assert plan_question(Query("What is it about?"), turns).reply == "book_subject"
+    turns.append(Turn(FIRST))
+    assert not plan_question(Query("Who wrote it?"), turns).reply
 
 
 @pytest.mark.parametrize("question", ["hello", "What can you do?", "thanks a lot"])

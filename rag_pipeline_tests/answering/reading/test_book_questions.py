@@ -10,6 +10,7 @@ from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
+    drop_book,
     find_book_question,
     find_numbered_part,
     find_part_pages,
@@ -363,3 +364,25 @@ def test_a_long_text_is_searched_by_the_clause_that_asks(book: Retriever) -> Non
     assert [notice.data for notice in given.notices if notice.code == "search_changed"] == [
         {"question": asked}
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [
+        ("Which sensors does the book describe?", "Which sensors?"),
+        ("What does this textbook say about torque control?", "torque control?"),
+        ("Does the course cover SLAM?", "SLAM?"),
+        ("How does the documentation define a reducer?", "a reducer?"),
+        ("In this course, what is a URDF?", "what is a URDF?"),
+        ("According to the book, what is torque?", "what is torque?"),
+        ("What is torque according to this guide?", "What is torque?"),
+        ("What does the book cover?", "What does the book cover?"),
+        ("How is this course graded?", "How is this course graded?"),
+        ("What does the book of rules say about it?", "What does the book of rules say about it?"),
+        ("How many days do I have in this course?", "How many days do I have in this course?"),
+    ],
+)
+def test_words_that_only_name_the_book_as_the_source_are_not_searched(
+    question: str, searched: str
+) -> None:
+    assert drop_book(question) == searched
