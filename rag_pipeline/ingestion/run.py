@@ -51,7 +51,7 @@ from rag_pipeline.ingestion.stages import (
 )
 from rag_pipeline.ingestion.writing import (
     check_points,
-    delete_doc,
+    delete_docs,
     read_ingestion_times,
     record_points,
     write_points,
@@ -239,8 +239,7 @@ def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDel
             yield _describe_failure(doc_id, Stage.POINTS, error)
         return
     with opened as store:
-        for doc_id in doc_ids:
-            yield delete_doc(run, doc_id, store)
+        yield from delete_docs(run, doc_ids, store)
 
 
 def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:

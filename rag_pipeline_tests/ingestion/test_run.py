@@ -121,6 +121,26 @@ def test_no_document_counts_as_indexed_if_its_points_did_not_reach_the_disk(
     assert scan_docs(book.build_context()).plan.is_empty
 
 
+def test_no_document_counts_as_deleted_if_the_deletions_did_not_reach_the_disk(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.ingest()
+    gone = ["intro.md", "module-1/large.md"]
+    for name in gone:
+        (book.docs / name).unlink()
+    context = book.build_context()
+    opened = context.services.catalog.open
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            context.services.catalog, "open", lambda *given: FullDiskStore(opened(*given))
+        )
+        report = book.ingest(context=context)
+    found = [(failure.doc_path, failure.message) for failure in report.failures]
+    assert found == [(name, "the disk is full") for name in gone]
+    assert list(scan_docs(book.build_context()).plan.delete) == gone
+    assert book.ingest().docs_deleted == len(gone)
+
+
 def test_a_killed_run_that_left_a_new_vector_with_an_old_payload_is_repaired(book: Book) -> None:
     book.ingest()
     before = book.read_state()
