@@ -416,6 +416,16 @@ def needs_earlier(question: str) -> bool:
     )
 
 
+def names_selection(question: str, selected_text: str) -> bool:
+    """Return True if a question is about a selected text, not about the questions before.
+
+    It has a word of the selection, or "this" or "these".
+    """
+    words = set(_WORD.findall(question[:MAX_FOLLOW_UP_CHARS].casefold()))
+    terms = find_distinct_terms(question[:MAX_FOLLOW_UP_CHARS])
+    return bool(words & {"this", "these"} or terms & find_distinct_terms(selected_text))
+
+
 def orders_only(question: str) -> bool:
     """Return True if a question is an order that names no subject, such as "list the".
 

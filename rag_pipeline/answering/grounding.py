@@ -334,7 +334,9 @@ def _collect_notices(
         notices.append(Notice(code, result.notice))
     foreign = find_languages(result.query.question, result.chunks)
     if foreign:
-        notices.append(voice.note("other_language", asked=foreign[0], written=foreign[1]))
+        asked, written = foreign
+        own = {"source": "your selection"} if result.mode == Mode.SELECTED_TEXT_ONLY else {}
+        notices.append(voice.note("other_language", asked=asked, written=written, **own))
     elif result.search_question is not None:
         notices.append(voice.note("search_changed", question=result.search_question))
     missing = find_missing_names(result.evidence, question)

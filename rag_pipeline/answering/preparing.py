@@ -10,6 +10,7 @@ from rag_pipeline.answering.confidence import measure_signals, weigh_question
 from rag_pipeline.answering.conversation import (
     choose_turns,
     complete_question,
+    names_selection,
     needs_earlier,
     orders_only,
     recall_question,
@@ -45,6 +46,7 @@ from rag_pipeline.answering.reading.small_talk import (
 )
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.models import Closing
+from rag_pipeline.retrieval.contents import explain_filters
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.limits import Observer, Protection
 from rag_pipeline.retrieval.queries import MAX_FILTER_VALUES, Mode, Query, QueryFilters, check_query
@@ -245,6 +247,9 @@ def plan_question(query: Query, history: Sequence[Turn]) -> Plan:
     if reply:
         return Plan(query, query.question, query.question, reply, ())
     question = remove_small_talk(query.question)
+    is_selected = query.mode == Mode.SELECTED_TEXT_ONLY
+    if is_selected and names_selection(question, query.selected_text or ""):
+        return Plan(query, question, question, "", turns)
     return Plan(query, question, complete_question(question, turns), "", turns)
 
 
@@ -305,6 +310,9 @@ def search_plan(
     if listed := _list_sections(plan.question, result, searcher, voice):
         message = grounded.message or listed.text
         grounded = replace(grounded, message=message, notices=(*grounded.notices, listed))
+    if told := [] if result.chunks else explain_filters(searcher.read_index, query.filters):
+        unknown = Notice("filter_unknown", " ".join(told))
+        grounded = replace(grounded, notices=(*grounded.notices, unknown))
     index_id: str = result.index_id
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns

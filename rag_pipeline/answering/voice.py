@@ -333,7 +333,7 @@ class Voice:
         """Return a sentence in the language of the assistant."""
         source = self.named_source
         names = {"source": source, "Source": source[:1].upper() + source[1:], "bare": self.source}
-        return SENTENCES[code][self.language].format(**names, **data)
+        return SENTENCES[code][self.language].format(**names | data)
 
     def count(self, unit: str, count: int) -> str:
         """Return a number with the name of what is counted: modules, chapters or pages."""
@@ -379,6 +379,7 @@ NOTICES: Final = (
     "names_missing",
     "scope",
     "filtered",
+    "filter_unknown",
     "other_language",
     "selection_unrelated",
     "selection_uncertain",

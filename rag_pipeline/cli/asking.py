@@ -15,7 +15,7 @@ from rag_pipeline.cli.options import AsJson, DocsDir, FilterValues, TopK, with_f
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import to_json
-from rag_pipeline.retrieval.queries import ANY_VALUE, Mode, Query, QueryFilters
+from rag_pipeline.retrieval.queries import Mode, Query, QueryFilters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -162,27 +162,11 @@ def check_answer_model(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
 
 def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> None:
     """Write a note to standard error for each filter value that no page of the book has."""
-    import difflib
-
     from rag_pipeline.cli.terminal import tell_note
-    from rag_pipeline.core.payload import FILTERS
-    from rag_pipeline.retrieval import count_filter_values
-    from rag_pipeline.retrieval.open_index import COUNTED_IN_ALL
+    from rag_pipeline.retrieval.contents import explain_filters
 
-    given = {declared: getattr(filters, declared.name) or () for declared in FILTERS.values()}
-    if not any(given.values()):
-        return
-    known = count_filter_values(retriever)
-    is_whole = not (filters and (filters.versions or filters.locales))
-    for declared, values in given.items():
-        if ANY_VALUE in values or (declared.name not in COUNTED_IN_ALL and not is_whole):
-            continue  # the counts are those of the latest version in the default language
-        of_book = known.get(declared.name, {})
-        for value in values:
-            if value not in of_book:
-                near = difflib.get_close_matches(value, of_book, n=1, cutoff=0.5)
-                advice = f" Did you mean {near[0]}?" if near else ""
-                tell_note(f"{declared.flags[0]} {value}: no page has this value.{advice}")
+    for sentence in explain_filters(retriever.read_index, filters, as_options=True):
+        tell_note(sentence)
 
 
 def _choose_mode(requested: str | None, selected_text: str | None) -> Mode:

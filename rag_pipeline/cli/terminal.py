@@ -251,7 +251,8 @@ def show_answer_sources(answer: Answer) -> str:
 
 def _show_notices(answer: Answer) -> list[str]:
     """Format the notices, with advice for a user of the command."""
-    lines = [f"Note: {notice.text}" for notice in list_shown(answer)]
+    shown = [one for one in list_shown(answer) if one.code != "filter_unknown"]  # told already
+    lines = [f"Note: {notice.text}" for notice in shown]
     codes = {notice.code for notice in answer.notices}
     if "no_model" in codes:
         lines.append(

@@ -5,26 +5,34 @@ All of it is read from the index, so it shows what questions can find.
 
 from __future__ import annotations
 
+import difflib
 import posixpath
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from rag_pipeline.core.errors import QueryError, SectionMissingError
+from rag_pipeline.core.errors import QueryError, SectionMissingError, StoreError
 from rag_pipeline.core.models import ContentType, SiteSettings
-from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
+from rag_pipeline.core.payload import FILTERS, ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline.retrieval.models import name_edition
-from rag_pipeline.retrieval.open_index import ContentsPage, OpenIndex, Piece
+from rag_pipeline.retrieval.open_index import (
+    COUNTED_IN_ALL,
+    ContentsPage,
+    OpenIndex,
+    Outline,
+    Piece,
+)
 from rag_pipeline.retrieval.queries import ANY_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rag_pipeline.core.sources import Edition
+    from rag_pipeline.retrieval.queries import QueryFilters
     from rag_pipeline.retrieval.retriever import Retriever
 
 
@@ -123,6 +131,46 @@ def count_filter_values(retriever: Retriever) -> dict[str, dict[str, int]]:
     """
     values = retriever.read_index(OpenIndex.read_outline).values
     return {name: dict(counts) for name, counts in values.items()}
+
+
+_MAX_UNKNOWN: Final = 3  # the nearest value is looked for among all pages of the book
+
+
+def explain_filters(
+    read_index: Callable[[Callable[[OpenIndex], Outline]], Outline],
+    filters: QueryFilters | None,
+    *,
+    as_options: bool = False,
+) -> list[str]:
+    """Return a sentence for each filter value that no page of the book has, at most three.
+
+    It names the nearest value that occurs. The list is empty if the index cannot be read.
+
+    Args:
+        read_index: The method of a retriever that runs an action on its open collection.
+        filters: Filters that found nothing.
+        as_options: Name the filters as options of the command line, such as `--module`.
+    """
+    given = {one: getattr(filters, one.name) or () for one in FILTERS.values()} if filters else {}
+    if filters is None or not any(given.values()):
+        return []
+    try:
+        known = read_index(OpenIndex.read_outline).values
+    except StoreError:
+        return []
+    is_whole = not (filters.versions or filters.locales)
+    told: list[str] = []
+    for declared, values in given.items():
+        if ANY_VALUE in values or (declared.name not in COUNTED_IN_ALL and not is_whole):
+            continue  # the counts are those of the latest version in the default language
+        of_book = known.get(declared.name, {})
+        for value in values:
+            if value not in of_book and len(told) < _MAX_UNKNOWN:
+                near = difflib.get_close_matches(value, of_book, n=1, cutoff=0.5)
+                advice = f" Did you mean {near[0]}?" if near else ""
+                label = declared.flags[0] if as_options else declared.name
+                told.append(f"{label} {value}: no page has this value.{advice}")
+    return told
 
 
 def read_section(retriever: Retriever, url: str) -> SectionText:

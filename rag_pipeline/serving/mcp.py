@@ -31,7 +31,14 @@ from rag_pipeline.answering.models import AnswerKind, Level
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import SITE_FILES
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.retrieval import ContentsPage, Query, QueryFilters, read_contents, read_section
+from rag_pipeline.retrieval import (
+    ContentsPage,
+    Query,
+    QueryFilters,
+    read_contents,
+    read_section,
+)
+from rag_pipeline.retrieval.contents import explain_filters
 from rag_pipeline.retrieval.queries import ANY_VALUE
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.replies import word_invalid
@@ -263,6 +270,9 @@ class TextbookTools:
         )
         wanted = Query(query, filters=filters, top_k=limit, min_relative_score=min_relative_score)
         result = await self._run(lambda retriever: retriever.retrieve(wanted))
+        told: list[str] = []
+        if not result.chunks:
+            told = await self._run(lambda retriever: explain_filters(retriever.read_index, filters))
         passages: list[FoundPassage] = []
         left = MAX_RESULT_TOKENS
         for chunk in result.chunks:
@@ -281,7 +291,8 @@ class TextbookTools:
             passages.append(passage)
         note = ""
         if not result.chunks:
-            note = "Nothing was found. Check the filters: list_contents names the modules."
+            advice = "Check the filters: list_contents names the modules."
+            note = " ".join(["Nothing was found.", *(told or [advice])])
         elif len(passages) < len(result.chunks):
             omitted = len(result.chunks) - len(passages)
             note = f"{omitted} passages were left out. Lower max_chars to see them."

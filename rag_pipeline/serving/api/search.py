@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -11,8 +11,15 @@ from fastapi import Query as QueryParameter
 
 from rag_pipeline.answering.quoting.passages import hide_section_solutions
 from rag_pipeline.core.protocols import Rating
-from rag_pipeline.retrieval import count_filter_values, find_entries, read_contents, read_section
-from rag_pipeline.retrieval.contents import SectionText
+from rag_pipeline.retrieval import (
+    RetrievalResult,
+    Retriever,
+    count_filter_values,
+    find_entries,
+    read_contents,
+    read_section,
+)
+from rag_pipeline.retrieval.contents import SectionText, explain_filters
 from rag_pipeline.serving.api import bodies
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.service import Service, get_service
@@ -33,7 +40,14 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 @router.post("/search", responses={200: {"model": bodies.SearchBody}, **_LOOKING_UP})
 async def search(request: Request, body: bodies.SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
-    searching = service.read(lambda retriever: retriever.retrieve(body.to_query()))
+    query = body.to_query()
+
+    def look(retriever: Retriever) -> RetrievalResult:
+        found = retriever.retrieve(query)
+        told = [] if found.chunks else explain_filters(retriever.read_index, query.filters)
+        return replace(found, notice=" ".join(told) or found.notice)
+
+    searching = service.read(look)
     result = await run_while_connected(request.receive, searching)
     if result is None:
         return answer_disconnected()

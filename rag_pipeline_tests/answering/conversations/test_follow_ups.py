@@ -330,6 +330,21 @@ def test_after_a_question_about_the_book_a_pronoun_means_the_book() -> None:
     assert not plan_question(Query("Who wrote it?"), turns).reply
 
 
+@pytest.mark.parametrize(
+    ("question", "completed"),
+    [
+        ("How do I build it?", "How do I build it?"),
+        ("Summarize this", "Summarize this"),
+        ("And why?", f"{FIRST} And why?"),
+        ("Give me an example", f"{FIRST} Give me an example"),
+    ],
+)
+def test_a_question_about_the_selection_needs_no_earlier_one(question: str, completed: str) -> None:
+    selected = "1. Install the plugin. 2. Run `build`."
+    query = Query(question, Mode.SELECTED_TEXT_ONLY, selected)
+    assert plan_question(query, [Turn(FIRST, "", selected)]).completed == completed
+
+
 @pytest.mark.parametrize("question", ["hello", "What can you do?", "thanks a lot"])
 def test_small_talk_gets_its_reply_in_a_conversation_too(question: str) -> None:
     assert plan_question(Query(question), [Turn(FIRST)]).reply

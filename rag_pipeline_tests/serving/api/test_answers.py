@@ -98,6 +98,7 @@ def test_an_offer_to_answer_anyway_is_kept(client: httpx.Client) -> None:
         ({"question": "How does Wagner hold an egg with a gripper?"}, {"names_missing"}),
         ({"question": "Wie hält ein weicher Greifer ein Ei?"}, {"other_language"}),
         ({"question": "Who won in 1954?", "filters": {"modules": ["module-1"]}}, {"filtered"}),
+        ({"question": QUESTION, "filters": {"modules": ["modul-1"]}}, {"filter_unknown"}),
         (
             {
                 "question": "How do the fingers grip?",
@@ -112,6 +113,17 @@ def test_notices_have_codes(client: httpx.Client, body: dict[str, object], codes
     notices = client.post("/v1/answers", json=body).raise_for_status().json()["notices"]
     assert codes <= {notice["code"] for notice in notices}
     assert all("OPENAI" not in notice["text"] for notice in notices)
+
+
+def test_a_selection_in_another_language_is_not_called_the_book(client: httpx.Client) -> None:
+    body = {
+        "question": "What is the gripper used for?",
+        "mode": "selected_text_only",
+        "selected_text": "Der Greifer ist weich und hält ein Ei. Er wird von einem Motor bewegt.",
+    }
+    notices = client.post("/v1/answers", json=body).raise_for_status().json()["notices"]
+    told = next(one["text"] for one in notices if one["code"] == "other_language")
+    assert "your selection is in German" in told
 
 
 def test_a_changed_search_is_part_of_the_answer(client: httpx.Client) -> None:

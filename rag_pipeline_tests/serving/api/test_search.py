@@ -293,3 +293,15 @@ def test_a_book_without_a_glossary_has_no_entries(client: httpx.Client) -> None:
     found = client.post("/v1/glossary", json={"text": "A robot with a lidar."})
     assert found.raise_for_status().json() == {"entries": []}
     assert client.post("/v1/glossary", json={"text": "x" * 20_001}).status_code in {400, 422}
+
+
+def test_a_search_names_filter_values_that_no_page_has(client: httpx.Client) -> None:
+    body = {"question": "grippers", "filters": {"modules": ["modul-1", "module-1"]}}
+    assert client.post("/v1/search", json=body).raise_for_status().json()["notice"] is None
+    body["filters"] = {"modules": ["modul-1"], "tags": ["\U0001f916"]}
+    found = client.post("/v1/search", json=body).raise_for_status().json()
+    assert found["results"] == []
+    assert found["notice"] == (
+        "modules modul-1: no page has this value. Did you mean module-1? "
+        "tags \U0001f916: no page has this value."
+    )

@@ -352,6 +352,11 @@ def test_errors_say_what_to_do(
     assert message in fail(assistant, tool, **arguments)
 
 
+def test_a_filter_value_that_no_page_has_is_named(assistant: Assistant) -> None:
+    note = use(assistant, "search_docs", query="robots", modules=["modul-1"])["note"]
+    assert "modules modul-1: no page has this value. Did you mean module-1?" in note
+
+
 def test_an_error_contains_no_link_to_pydantic(assistant: Assistant) -> None:
     assert "pydantic" not in fail(assistant, "search_docs", query=5)
 
