@@ -128,6 +128,21 @@ def test_a_part_of_a_package_is_shown_if_the_package_is_installed(tmp_path: Path
     assert read_text(parse_page(tmp_path, page | files)) == "Text.\n\nWords of the part."
 
 
+WRITTEN = {
+    "an escaped name": r"import Part from './\_part.mdx';",
+    "after another statement": "import Tabs from '@theme/Tabs'; import Part from './_part.mdx';",
+    "on several lines": "import Tabs from '@theme/Tabs'; import\n  Part from\n  './_part.mdx';",
+}
+
+
+@pytest.mark.parametrize("statement", WRITTEN.values(), ids=WRITTEN)
+def test_an_import_is_read_however_it_is_written(tmp_path: Path, statement: str) -> None:
+    files = _FILES | {"docs/page.mdx": f"{statement}\n\nBefore.\n\n<Part />\n\nAfter.\n"}
+    parsed = parse_page(tmp_path, files)
+    assert "Before.\n\nWords of the part.\n\nAfter." in read_text(parsed)
+    assert not parsed.notes.warnings
+
+
 PASSED_ON = {
     "part": ("<Play code={Part} />", "Words of the part."),
     "parts in an object": ("<Play code={{Part, a: {'b.html': Part}}} />", "Words of the part."),

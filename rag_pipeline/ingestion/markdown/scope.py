@@ -50,8 +50,8 @@ _API_DATA: Final = ("responses", "parameters", "body", "response", "schema", "pa
 _LONG_TEXT: Final = 500  # characters; a longer text of an exported literal must be cut in chunks
 
 _IMPORT: Final = re.compile(
-    r"""^import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
-    r"""\s*from\s*["'](?P<target>[^"'\n]+)["']""",
+    r"""(?:^|;[ \t]*)import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
+    r"""\s*from\s*(?P<target>"[^"\n]+"|'[^'\n]+')""",
     re.MULTILINE,
 )
 _RAW: Final = re.compile(r"!*(?:raw-loader)!(?P<path>[^!?]+)(?:\?.*)?")
@@ -322,7 +322,7 @@ def find_imports(text: str) -> Iterator[str]:
 def _list_imports(text: str) -> Iterator[tuple[str, Use]]:
     """Yield name and use of each import of Markdown, JSON, an image or a file read as text."""
     for match in _IMPORT.finditer(text):
-        name, target = match["name"] or match["alias"], match["target"]
+        name, target = match["name"] or match["alias"], read_literal(match["target"]) or ""
         raw = _RAW.fullmatch(target)
         if target.endswith(MARKDOWN_SUFFIXES) and "!" not in target:
             yield name, Use(target)
