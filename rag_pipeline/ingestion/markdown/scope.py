@@ -50,7 +50,8 @@ _API_DATA: Final = ("responses", "parameters", "body", "response", "schema", "pa
 _LONG_TEXT: Final = 500  # characters; a longer text of an exported literal must be cut in chunks
 
 _IMPORT: Final = re.compile(
-    r"""(?:^|;[ \t]*)import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
+    r"""(?:^|;[ \t]*)import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?"""
+    r"""|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
     r"""\s*from\s*(?P<target>"[^"\n]+"|'[^'\n]+')""",
     re.MULTILINE,
 )

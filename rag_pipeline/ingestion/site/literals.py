@@ -245,12 +245,18 @@ class _Reader:
         if kind == "subscript_expression":
             return self._read_item(node, depth)
         if kind == "call_expression":
-            return self._read_required(node, depth)
+            return self._read_call(node, depth)
         return Computed(*_quote(node))
 
-    def _read_required(self, node: Node, depth: int) -> Literal:
-        """Return the value of `require(...)`, or the path in `require.resolve(...)`."""
+    def _read_call(self, node: Node, depth: int) -> Literal:
+        """Return the value of `require(...)`, the path in `require.resolve(...)`, or a list.
+
+        `[...].filter(Boolean)` is the list without the items that are false or missing.
+        """
         name, named = _text(node.named_children[0]), _list_parts(node.named_children[-1])
+        if name.endswith("].filter") and [_text(one) for one in named] == ["Boolean"]:
+            items = self.read(node.named_children[0].named_children[0], depth)
+            return [one for one in items if one] if isinstance(items, list) else items
         if name not in {"require", "require.resolve"} or len(named) != 1:
             return Computed(*_quote(node))
         target = self.read(named[0], depth)

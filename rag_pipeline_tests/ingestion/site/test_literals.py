@@ -38,6 +38,7 @@ LITERAL = {
     "short function": ("export default () => ['x'];", ["x"]),
     "method of a text": ("const a = 'x'; a.trim(); export default a;", "x"),
     "item of a list": ("const a = ['x', 'y']; export default a[1];", "y"),
+    "list without missing items": ("export default ['x', false, null].filter(Boolean);", ["x"]),
     "list that is read": ("const a = ['x']; const b = a.slice(1); export default a;", ["x"]),
 }
 
@@ -110,6 +111,7 @@ COMPUTED = {
     "awaited": "const a = [1]; await change(a); export default a;",
     "given to a method": "const a = {b: 1}; const c = Object.assign(a, {}); export default a;",
     "item that is missing": "const a = [1]; export default a[1];",
+    "filtered list": "export default [1].filter(choose);",
     "item by a name": "const a = [1]; export default a[b];",
     "condition": "export default ask() ? 1 : 2;",
     "function with two results": "export default () => { if (ask()) return 1; return 2; };",
