@@ -45,8 +45,10 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         Path(temporary).chmod(_MODE)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a full disk is reported without the name of a file
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -52,6 +53,20 @@ def test_the_partial_file_of_a_killed_write_is_removed_after_an_hour(
     remove_partial_files(tmp_path)
     assert sorted(entry.name for entry in path.parent.iterdir()) == [".hidden", "entry.json"]
     remove_partial_files(tmp_path / "nowhere")
+
+
+def test_the_error_of_a_full_disk_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    path = tmp_path / "entry.json"
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_bytes_atomically(path, b"data")
+    assert caught.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_written_completely_and_is_readable_by_others(tmp_path: Path) -> None:

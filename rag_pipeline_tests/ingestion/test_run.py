@@ -78,6 +78,16 @@ def test_events_come_in_the_order_of_the_work(book: Book) -> None:
     assert failure.doc_path == "broken.md"
 
 
+def test_a_page_that_is_renamed_during_a_run_is_named_and_indexed_by_the_next(book: Book) -> None:
+    events = run_ingestion(book.build_context(), IngestionRequest(), "run")
+    next(events)  # the docs folder has been read
+    book.move("intro.md", "start.md")
+    (failure,) = [event for event in events if isinstance(event, DocFailure)]
+    assert failure.message.startswith("intro.md: it was deleted or renamed during this run. ")
+    report = book.ingest()
+    assert (report.docs_processed, report.docs_deleted, report.docs_failed) == (1, 1, 0)
+
+
 def test_pages_with_the_same_address_are_named_at_the_end(book: Book) -> None:
     book.write("a.md", "---\nslug: /same\n---\n\n# One\n\nText.\n\n## Part\n\nMore text.\n")
     book.write("b/c.md", "---\nslug: /same\n---\n\n# Two\n\nOther text.\n")

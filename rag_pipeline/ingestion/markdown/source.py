@@ -344,6 +344,9 @@ def read_file(doc_id: str, path: Path, root: Path) -> bytes:
     """
     try:
         return read_site_file(path, root)
+    except FileNotFoundError as error:
+        problem = "it was deleted or renamed during this run. Run the command again"
+        raise DocumentReadError(doc_id, problem) from error
     except OSError as error:
         reason = error.strerror or error
         problem = f"it cannot be read ({reason}). Check the file and its permissions"
