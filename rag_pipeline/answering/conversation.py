@@ -328,8 +328,9 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     since then, the last of them is added too. Only questions count, never answers. A question that
     only asks to say the same in another way, such as "shorter please", adds nothing itself. Of a
     correction, such as "I meant the hand", the words after "I meant" count. They take the place of
-    the term whose meaning was asked before. The question is returned unchanged if it makes sense on
-    its own, is small talk, has more than 500 characters, or if no question was asked before.
+    the term whose meaning was asked before, or of the latest follow-up. The question is returned
+    unchanged if it makes sense on its own, is small talk, has more than 500 characters, or if no
+    question was asked before.
 
     Args:
         question: The question as asked.
@@ -356,7 +357,8 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
                 return f"{before}{_ARTICLE.sub('', asked)}{after}"
             if read_question(question).kind is QuestionKind.CODE:  # "and in python?"
                 earlier = subject or earlier
-            return " ".join(part for part in (earlier, between, added) if part)
+            parts = (earlier, "" if correction else between, added)
+            return " ".join(part for part in parts if part)
         between = between or ("" if _asks_for_style(earlier) else _CORRECTS.sub("", earlier))
     return f"{between} {added}".strip() if between else question
 

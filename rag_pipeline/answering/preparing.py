@@ -21,10 +21,12 @@ from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
+    asks_for_order,
     drop_book,
     find_numbered_part,
     find_part_pages,
     ground_book_question,
+    ground_neighbor,
     list_pages,
     list_sections,
     names_book,
@@ -295,6 +297,12 @@ def search_plan(
     if plan.reply:
         grounded = ground_reply(plan.query, plan.reply, voice, plan.completed)
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
+    if plan.query.mode == Mode.NORMAL and asks_for_order(plan.question):
+        neighbor = searcher.read_index(
+            lambda opened: ground_neighbor(plan.query, plan.question, voice, opened)
+        )
+        if neighbor is not None:
+            return PreparedAnswer(plan.query, make_empty_result(plan.query), neighbor)
     top_k = max(plan.query.result_count, _choose_depth(plan.question, writes=writes))
     cutoff = max(plan.query.min_relative_score, RELEVANT_FROM)
     query = replace(plan.query, question=plan.question, top_k=top_k, min_relative_score=cutoff)

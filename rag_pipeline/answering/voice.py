@@ -82,6 +82,18 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "es": "Empiece aquí:",
         "fr": "Commencez ici :",
     },
+    "book_next": {
+        "en": "After {place} comes:",
+        "de": "Auf {place} folgt:",
+        "es": "Después de {place} viene:",
+        "fr": "Après {place} vient :",
+    },
+    "book_previous": {
+        "en": "Before {place} comes:",
+        "de": "Vor {place} steht:",
+        "es": "Antes de {place} viene:",
+        "fr": "Avant {place} vient :",
+    },
     "book_author": {
         "en": "These places may name the authors:",
         "de": "Diese Stellen nennen vielleicht die Autoren:",
@@ -362,6 +374,8 @@ NOTICES: Final = (
     "book_size",
     "book_subject",
     "book_start",
+    "book_next",
+    "book_previous",
     "book_author",
     "book_no_author",
     "no_model",

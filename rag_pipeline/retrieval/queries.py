@@ -130,6 +130,9 @@ def _clean(values: Sequence[str] | None, *, any_allowed: bool) -> list[str]:
 MAX_QUESTION_CHARS: Final = 5_000
 MAX_SELECTION_CHARS: Final = 20_000
 MAX_TOP_K: Final = 100
+_FULL_WIDTH: Final = {
+    code + 0xFEE0: code for code in range(0x80) if chr(code).isalnum()
+}  # letters and digits as Chinese and Japanese keyboards write them; no book has them
 _SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
 
 
@@ -177,11 +180,16 @@ class Query:
     min_relative_score: float = 0.0
 
     def __post_init__(self) -> None:
-        """Replace unpaired surrogates, which JSON can contain but UTF-8 cannot, by `?`."""
+        """Replace unpaired surrogates, which JSON can contain but UTF-8 cannot, by `?`.
+
+        Full-width letters and digits of the question become plain ones.
+        """
         for name in ("question", *_SELECTION_FIELDS, "source_url"):
             value = getattr(self, name)
             if isinstance(value, str):
                 object.__setattr__(self, name, value.encode("utf-8", "replace").decode())
+        if isinstance(self.question, str):
+            object.__setattr__(self, "question", self.question.translate(_FULL_WIDTH))
 
     @property
     def result_count(self) -> int:

@@ -196,6 +196,11 @@ def test_an_unrelated_question_has_a_notice_to_ask_the_whole_book() -> None:
     assert [hit.text for hit in result.chunks] == [TEXT]
 
 
+def test_full_width_letters_of_a_question_become_plain_ones() -> None:
+    query = Query("Ｗｈａｔ is ＲＯＳ２？", selected_text="Ｒ")  # noqa: RUF001
+    assert (query.question, query.selected_text) == ("What is ROS2？", "Ｒ")  # noqa: RUF001
+
+
 def test_unpaired_surrogates_in_a_query_become_question_marks() -> None:
     query = ask(
         "What is \udc80 this?",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.answering.models import GroundedResponse, Level, Notice, Reason
 from rag_pipeline.answering.reading.questions import NUMBER_WORD, NUMBERED_PART, read_question
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.payload import read_metadata, read_text
@@ -152,6 +152,13 @@ _AUTHOR_HEADING: Final = re.compile(
     re.IGNORECASE,
 )
 _MAX_CHARS: Final = 100
+_ORDER: Final = re.compile(
+    rf"(?:what|which)(?: is)?(?: the)?(?: next| previous)?(?: (?P<unit>{_UNITS}))?"
+    r"(?: is| comes?| goes)?(?: right| directly| next| just)?"
+    rf" (?:(?P<before>before|precedes)|after|follows) (?P<place>.+?)(?: {_UNITS})?"
+)
+_PART_TITLE: Final = re.compile(r"^\W*(?:\w+ )?\d+(?:\.\d+)*\W+")
+"""The beginning of a title such as "Chapter 3.2: Perception"."""
 _COUNT_WORD: Final = re.compile(rf"\b(?:{NUMBER_WORD})\b", re.IGNORECASE)
 _LEAST_SECTIONS: Final = 3
 _MAX_SECTIONS: Final = 20
@@ -164,13 +171,17 @@ def find_book_question(question: str, *, is_first: bool) -> str:
         question: The question of the user.
         is_first: True if no earlier turn counts, so that `it` can only mean the book.
     """
-    text = " ".join(question.casefold().replace("\u2019", "'").split()).strip(" ?!.\u00bf")
+    text = _simplify(question)
     if len(text) > _MAX_CHARS:
         return ""
     found = _NAMED_PATTERN.fullmatch(text)
     if found is None and is_first:
         found = _POINTING_PATTERN.fullmatch(text)
     return (found.lastgroup or "") if found else ""
+
+
+def _simplify(question: str) -> str:
+    return " ".join(question.casefold().replace("\u2019", "'").split()).strip(" ?!.\u00bf")
 
 
 def names_book(question: str) -> bool:
@@ -221,6 +232,71 @@ def find_part_pages(part: str, pages: Sequence[ContentsPage]) -> list[ContentsPa
         or [page for page in pages if any(headed.search(one.heading) for one in page.sections)]
         or [page for page in pages if folder.match(page.chapter) or folder.match(page.module)][:1]
     )
+
+
+def asks_for_order(question: str) -> bool:
+    """Return True if a question may ask what comes after or before a part of the book."""
+    return _read_order(question) is not None
+
+
+def _read_order(question: str) -> re.Match[str] | None:
+    text = _simplify(question)
+    return _ORDER.fullmatch(text) if len(text) <= _MAX_CHARS else None
+
+
+def find_neighbor(
+    question: str, pages: Sequence[ContentsPage]
+) -> tuple[str, ContentsPage, ContentsPage] | None:
+    """Return what comes after or before a page or chapter that a question names, or None.
+
+    A name is the title of a page, or a numbered part, or a part of the title of only one chapter
+    if the question asks for a chapter, module or page.
+
+    Args:
+        question: The question, such as "Which chapter comes after Sensors?".
+        pages: The pages of the book, in their order.
+
+    Returns:
+        `book_next` or `book_previous`, the named page, and the first page of what is beside it.
+    """
+    found = _read_order(question)
+    if found is None:
+        return None
+    terms = find_distinct_terms(_PART_TITLE.sub("", found["place"]))
+    if not terms:
+        return None
+    titles = [(find_distinct_terms(_PART_TITLE.sub("", page.title)), page) for page in pages]
+    is_part = _PART.fullmatch(found["place"]) is not None
+    named = (
+        find_part_pages(found["place"], pages)
+        if is_part
+        else [page for own, page in titles if own == terms]
+        or [page for own, page in titles if found["unit"] and terms < own and page.chapter]
+    )
+    if len({(page.module, page.chapter) for page in named}) != 1:
+        return None
+    unit = found["unit"] or (found["place"] if is_part else "")
+    is_chapter = unit.startswith("chapter") or (not unit and named[0] in _list_firsts(pages))
+
+    def name_place(page: ContentsPage) -> tuple[str, ...]:
+        if unit.startswith("module") and page.module:
+            return (page.module,)
+        return (page.module, page.chapter) if is_chapter and page.chapter else (page.doc_path,)
+
+    places = list(dict.fromkeys(map(name_place, pages)))
+    at = places.index(name_place(named[0])) + (-1 if found["before"] else 1)
+    if not 0 <= at < len(places):
+        return None
+    other = next(page for page in pages if name_place(page) == places[at])
+    return "book_previous" if found["before"] else "book_next", named[0], other
+
+
+def _list_firsts(pages: Sequence[ContentsPage]) -> list[ContentsPage]:
+    """Return the first page of each chapter."""
+    firsts: dict[tuple[str, str], ContentsPage] = {}
+    for page in pages:
+        firsts.setdefault((page.module, page.chapter), page)
+    return list(firsts.values())
 
 
 def list_sections(
@@ -288,6 +364,31 @@ def ground_book_question(
             introduction = _introduce(pages[0], opened) if pages else ""
         places = [_cite(page) for page in parts[:_MAX_PLACES]]
         note = voice.note(kind, count=len(pages))
+    return _tell(query, note, places, introduction)
+
+
+def ground_neighbor(
+    query: Query, question: str, voice: Voice, opened: OpenIndex
+) -> GroundedResponse | None:
+    """Return the answer to a question for the chapter or page beside another one, or None.
+
+    Args:
+        query: The query as asked.
+        question: The question with what it needs from earlier turns.
+        voice: The language of the answer.
+        opened: The collection of the book.
+    """
+    found = find_neighbor(question, list_pages(opened))
+    if found is None:
+        return None
+    kind, named, other = found
+    return _tell(query, voice.note(kind, place=named.title), [_cite(other)])
+
+
+def _tell(
+    query: Query, note: Notice, places: Sequence[Citation], introduction: str = ""
+) -> GroundedResponse:
+    """Return an answer that is a sentence and the places that it announces."""
     listed = "".join(f"\n- {one.place} ({one.url})" for one in places)
     return GroundedResponse(
         context="",

@@ -37,6 +37,8 @@ _PHRASES: Final = {
         can i ask (?:you )?(?:a question|questions|something)
         i have a question
         are you there
+        (?:yes|yeah|yep|nope|sure|no(?! thank))(?: please)?
+        h+m+
         are you (?:an? )?(?:bot|robot|ai|human|person|real person|real|chatbot|machine|chatgpt)
     """,
     "pointing": r"""
@@ -76,6 +78,9 @@ _PHRASES: Final = {
         i see
         (?:that|this|it) (?:was|is) (?:very |really )?(?:helpful|great|good)
         (?:that|this|it) help(?:s|ed)(?: me)?(?: a lot)?
+        no(?: thanks| thank you)
+        never ?mind
+        forget it
         well done
         good job
     """,

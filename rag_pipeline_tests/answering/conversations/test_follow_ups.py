@@ -234,6 +234,12 @@ def test_a_question_after_a_correction_gets_its_words() -> None:
     assert complete_question("Is it safe?", turns) == completed
 
 
+def test_a_correction_of_a_follow_up_takes_its_place() -> None:
+    turns = [Turn("How is it graded?"), Turn("How is the course graded?"), Turn("and the labs?")]
+    completed = complete_question("sorry, I meant the quizzes", turns)
+    assert completed == "How is the course graded? the quizzes"
+
+
 @pytest.mark.parametrize("question", ["and in python?", "Could you show me some code?"])
 def test_a_follow_up_that_asks_for_code_does_not_ask_for_a_meaning(question: str) -> None:
     completed = complete_question(question, [Turn(FIRST)])
@@ -348,6 +354,13 @@ def test_a_question_about_the_selection_needs_no_earlier_one(question: str, comp
 @pytest.mark.parametrize("question", ["hello", "What can you do?", "thanks a lot"])
 def test_small_talk_gets_its_reply_in_a_conversation_too(question: str) -> None:
     assert plan_question(Query(question), [Turn(FIRST)]).reply
+
+
+def test_a_short_reply_between_two_questions_is_passed_over() -> None:
+    turns = [Turn(FIRST), Turn("hmm"), Turn("yes please")]
+    assert plan_question(Query("I don't get it"), turns).completed == f"{FIRST} I don't get it"
+    plan = plan_question(Query("Never mind, how do I install Vite?"), turns)
+    assert plan.completed == "how do I install Vite?"
 
 
 def test_a_greeting_before_a_follow_up_is_not_searched() -> None:

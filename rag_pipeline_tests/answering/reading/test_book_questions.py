@@ -12,8 +12,10 @@ from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
     drop_book,
     find_book_question,
+    find_neighbor,
     find_numbered_part,
     find_part_pages,
+    list_pages,
     list_sections,
     names_book,
 )
@@ -386,3 +388,51 @@ def test_words_that_only_name_the_book_as_the_source_are_not_searched(
     question: str, searched: str
 ) -> None:
     assert drop_book(question) == searched
+
+
+ORDERED = [
+    make_page("Welcome", "intro.md"),
+    make_page("Module 1: Baking", "m1/index.md"),
+    make_page("Chapter 1.1: Dough", "m1/1.1/index.md"),
+    make_page("Kneading by Hand", "m1/1.1/hand.md"),
+    make_page("Chapter 1.2: Sourdough Starters", "m1/1.2/index.md"),
+    make_page("Quiz", "m1/1.2/quiz.md"),
+    make_page("Module 2: Frying", "m2/index.md"),
+    make_page("Quiz", "m2/2.1/quiz.md"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Which chapter comes after Dough?", ("book_next", 2, 4)),
+        ("what is the next chapter after chapter 1.1?", ("book_next", 2, 4)),
+        ("What comes after Welcome?", ("book_next", 0, 1)),
+        ("what comes after the sourdough starters", ("book_next", 4, 6)),
+        ("what comes after starters?", None),
+        ("Which chapter is before starters?", ("book_previous", 4, 2)),
+        ("Which page follows Dough?", ("book_next", 2, 3)),
+        ("what comes after kneading by hand?", ("book_next", 3, 4)),
+        ("What comes right after module 1?", ("book_next", 1, 6)),
+        ("What comes before Welcome?", None),
+        ("What comes after the quiz?", None),
+        ("What comes after the oven is hot?", None),
+        ("What happens after kneading?", None),
+        ("Which chapter explains dough?", None),
+        ("What comes after?", None),
+    ],
+)
+def test_the_neighbor_of_a_chapter_is_read_from_the_contents(
+    question: str, found: tuple[str, int, int] | None
+) -> None:
+    kind, named, other = found or ("", 0, 0)
+    expected = (kind, ORDERED[named], ORDERED[other]) if found else None
+    assert find_neighbor(question, ORDERED) == expected
+
+
+def test_a_question_for_the_next_chapter_is_answered_with_its_address(course: Retriever) -> None:
+    pages = course.read_index(list_pages)
+    given = Assistant(course).answer(Query(f"What comes after {pages[0].title}?"))
+    assert given.kind is AnswerKind.REPLY
+    assert given.citations[0].url == pages[1].url
+    assert pages[1].title in given.text
