@@ -85,6 +85,12 @@ def _figures(root: Path, body: str) -> list[Figure]:
             "The shop",
         ),
         (
+            '<Screenshot src="img/shop.png" alt="J" />',
+            "https://arm.example/book/img/shop.png",
+            "J",
+            "",
+        ),
+        (
             "import near from './img/near.png';\n\n<Zoom img={near} alt=\"J\" />",
             "@site/docs/arm/img/near.png",
             "J",

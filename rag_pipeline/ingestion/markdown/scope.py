@@ -226,7 +226,9 @@ class Scope:
         if name in _LINKS:
             return
         if not target and (file := _IMAGE_FILE.search(tag)) is not None:
-            target = file[1]
+            # No build moves it beside the page, and components put the site's base URL before it.
+            is_bare = file[1][0].isalnum() and ":" not in file[1]
+            target = "/" + file[1] if is_bare else file[1]
         for used in _USED_NAME.findall(tag) if not target and self.image_files else ():
             target = target or self.image_files.get(used, "")
         if target:
