@@ -131,6 +131,7 @@ def test_a_part_of_a_package_is_shown_if_the_package_is_installed(tmp_path: Path
 WRITTEN = {
     "an escaped name": r"import Part from './\_part.mdx';",
     "after another statement": "import Tabs from '@theme/Tabs'; import Part from './_part.mdx';",
+    "on two lines": "import Part\nfrom './_part.mdx';",
     "on several lines": "import Tabs from '@theme/Tabs'; import\n  Part from\n  './_part.mdx';",
 }
 

@@ -81,10 +81,12 @@ def test_unclosed_tags_and_braces_take_linear_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "is_esm"),
+    ("text", "is_esm"),
     [
         ("import X from 'x';", True),
         ("import X, {Y} from 'x';", True),
+        ("import X\nfrom 'x';", True),
+        ("import\n  X from 'x';", True),
         ("import {", True),
         ("import * as X from 'x'", True),
         ("import 'x.css';", True),
@@ -93,13 +95,14 @@ def test_unclosed_tags_and_braces_take_linear_time() -> None:
         ("export {x};", True),
         ("import the data from the robot", False),
         ("import data", False),
+        ("import data\ninto the robot", False),
         ("export the model", False),
         ("imports are listed below", False),
         ("exporting", False),
     ],
 )
-def test_an_import_is_distinguished_from_prose(*, line: str, is_esm: bool) -> None:
-    assert begins_statement(line) is is_esm
+def test_an_import_is_distinguished_from_prose(*, text: str, is_esm: bool) -> None:
+    assert begins_statement(text) is is_esm
 
 
 @pytest.mark.parametrize(

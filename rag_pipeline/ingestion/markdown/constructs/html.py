@@ -36,12 +36,12 @@ _START: Final = re.compile(
 )
 
 
-def begins_statement(line: str) -> bool:
-    """Return True if a line begins an `import` or `export` statement.
+def begins_statement(text: str) -> bool:
+    """Return True if a text begins with an `import` or `export` statement.
 
-    A line of prose that begins with the word "import" or "export" returns False.
+    Prose that begins with the word "import" or "export" returns False.
     """
-    return _START.match(line) is not None
+    return _START.match(text) is not None
 
 
 def _read_statement(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
@@ -52,7 +52,8 @@ def _read_statement(state: StateBlock, start_line: int, end_line: int, silent: b
     start = state.bMarks[start_line]
     if state.tShift[start_line] or state.blkIndent or state.src[start - 1 : start].strip():
         return False
-    if not begins_statement(state.src[start : state.eMarks[start_line]]):
+    next_line = min(start_line + 1, end_line - 1)  # `from` may be there
+    if not begins_statement(state.src[start : state.eMarks[next_line]]):
         return False
     if silent:
         return True
