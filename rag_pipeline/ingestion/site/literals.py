@@ -171,8 +171,10 @@ class _Reader:
         if exported is None:
             message = "it has neither `export default` nor `module.exports`"
             raise ModuleSyntaxError(message)
-        self._exported, body = _find_returned(exported)
         self._constants, self._changes = _find_constants(root), _find_changes(root)
+        named = self._constants.get(_text(exported), exported)
+        is_function = named.type in _FUNCTIONS
+        self._exported, body = _find_returned(named if is_function else exported)
         self._constants |= _find_constants(body) if body is not None else {}
         self._imports = _find_imports(root)
         progress.modules[path] = self
@@ -420,7 +422,7 @@ def _find_returned(exported: Node) -> tuple[Node, Node | None]:
 
 
 def _find_constants(root: Node) -> dict[str, Node]:
-    """Return the values of the `const` variables at the top level, by name."""
+    """Return the values of the `const` variables and the functions at the top level, by name."""
     constants: dict[str, Node] = {}
     for statement in root.named_children:
         declared = statement.child_by_field_name("declaration") or statement
@@ -429,6 +431,8 @@ def _find_constants(root: Node) -> dict[str, Node]:
                 name, value = (one.child_by_field_name(part) for part in ("name", "value"))
                 if name is not None and value is not None and name.type == "identifier":
                     constants[_text(name)] = value
+        elif declared.type in _FUNCTIONS and (name := declared.child_by_field_name("name")):
+            constants[_text(name)] = declared
     return constants
 
 

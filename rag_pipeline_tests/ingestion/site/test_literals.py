@@ -9,6 +9,7 @@ import pytest
 
 from rag_pipeline.ingestion.site.literals import (
     Computed,
+    FunctionLiteral,
     Literal,
     ModuleSyntaxError,
     ObjectLiteral,
@@ -35,6 +36,8 @@ LITERAL = {
     "types": ("export default (['a'] as const) satisfies string[];", ["a"]),
     "resolved name": ("export default require.resolve('@docusaurus/x');", "@docusaurus/x"),
     "function": ("export default async function make() { const a = 'x'; return [a]; }", ["x"]),
+    "named function": ("function make() { return ['x']; } module.exports = make;", ["x"]),
+    "constant function": ("const make = () => ['x']; export default make;", ["x"]),
     "short function": ("export default () => ['x'];", ["x"]),
     "method of a text": ("const a = 'x'; a.trim(); export default a;", "x"),
     "item of a list": ("const a = ['x', 'y']; export default a[1];", "y"),
@@ -50,12 +53,14 @@ def test_a_plain_literal_is_read(tmp_path: Path, source: str, expected: Literal)
 
 def test_objects_are_read_with_their_spreads_and_methods(tmp_path: Path) -> None:
     source = "const a = {x: 1}; const b = 'z';"
-    source += "export default {'y': 2, ...a, x: 3, f() {}, [b]: 4, given: ask(a)};"
+    source += "export default {'y': 2, ...a, x: 3, f() {}, [b]: 4, given: ask(a), g};"
+    source += "function g() {}"
     found = read(tmp_path, source)
     assert isinstance(found, ObjectLiteral)
     assert found.get("x") == 3
     assert found.get("z") == 4
-    assert isinstance(found.get("f"), Computed)
+    assert isinstance(found.get("f"), FunctionLiteral)
+    assert isinstance(found.get("g"), FunctionLiteral)
     assert found.get("missing") is None
 
 
