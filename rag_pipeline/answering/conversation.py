@@ -325,12 +325,12 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     """Return the question with the earlier question that it needs in front of it.
 
     The earlier question is the latest one that makes sense on its own. If follow-ups were asked
-    since then, the last of them is added too. Only questions count, never answers. A question that
-    only asks to say the same in another way, such as "shorter please", adds nothing itself. Of a
-    correction, such as "I meant the hand", the words after "I meant" count. They take the place of
-    the term whose meaning was asked before, or of the latest follow-up. The question is returned
-    unchanged if it makes sense on its own, is small talk, has more than 500 characters, or if no
-    question was asked before.
+    since then, the last of them is added too, unless the question is a full one, whose pronoun
+    means the subject. Only questions count, never answers. A question that only asks to say the
+    same in another way, such as "shorter please", adds nothing itself. Of a correction, such as
+    "I meant the hand", the words after "I meant" count. They take the place of the term whose
+    meaning was asked before, or of the latest follow-up. The question is returned unchanged if it
+    makes sense on its own, is small talk, has over 500 characters, or if none was asked before.
 
     Args:
         question: The question as asked.
@@ -346,20 +346,24 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     if not needs_earlier(question):
         return asked if correction else question
     between, added = "", "" if _asks_for_style(question) else asked
-    for turn in reversed(turns):
-        earlier = _shorten(remove_small_talk(turn.question))
+    for at in range(len(turns) - 1, -1, -1):
+        earlier = _shorten(remove_small_talk(turns[at].question))
         if not earlier or _is_small_talk(earlier):
             continue
-        if not needs_earlier(earlier):
+        was_corrected = _CORRECTS.match(earlier) is not None
+        if was_corrected:
+            earlier = _shorten(complete_question(earlier, turns[:at]))
+        if was_corrected or not needs_earlier(earlier):
             subject = read_question(earlier).subject
             if correction and subject:
                 before, _, after = earlier.rpartition(subject)
                 return f"{before}{_ARTICLE.sub('', asked)}{after}"
             if read_question(question).kind is QuestionKind.CODE:  # "and in python?"
                 earlier = subject or earlier
-            parts = (earlier, "" if correction else between, added)
+            is_apart = correction is not None or _asks_in_full(question)
+            parts = (earlier, "" if is_apart else between, added)
             return " ".join(part for part in parts if part)
-        between = between or ("" if _asks_for_style(earlier) else _CORRECTS.sub("", earlier))
+        between = between or ("" if _asks_for_style(earlier) else earlier)
     return f"{between} {added}".strip() if between else question
 
 
@@ -447,6 +451,14 @@ def _shorten(question: str) -> str:
 def _is_small_talk(text: str) -> bool:
     # "How does it work?" asks about the tutor only if nothing was said before, as with a selection.
     return bool(find_reply(Query(text, Mode.SELECTED_TEXT_ONLY)))
+
+
+def _asks_in_full(question: str) -> bool:
+    """Return True for a question such as "can it run offline?", with a verb and own content."""
+    text = question.casefold()
+    words = _WORD.findall(text)
+    has_verb = not _AUXILIARIES.isdisjoint(words)
+    return has_verb and any(map(_is_content, words)) and _CONTINUES.match(text) is None
 
 
 def _asks_for_style(question: str) -> bool:

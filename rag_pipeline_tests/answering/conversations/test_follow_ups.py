@@ -232,6 +232,23 @@ def test_a_question_after_a_correction_gets_its_words() -> None:
     turns = [Turn("How fast is the loader?"), Turn("I mean the linker")]
     completed = "How fast is the loader? the linker Is it safe?"
     assert complete_question("Is it safe?", turns) == completed
+    turns = [Turn("What is Rollup?"), Turn("no, I meant Vite"), Turn("Is it fast?")]
+    assert complete_question("And why?", turns) == "What is Vite? Is it fast? And why?"
+    assert complete_question("I meant Parcel", turns) == "What is Parcel?"
+
+
+@pytest.mark.parametrize(
+    ("question", "between"),
+    [
+        ("Does it support source maps?", ""),
+        ("And on Linux?", "Is it fast? "),
+        ("With generics?", "Is it fast? "),
+        ("Why is that?", "Is it fast? "),
+    ],
+)
+def test_a_pronoun_of_a_full_question_means_the_subject(question: str, between: str) -> None:
+    turns = [Turn(FIRST), Turn("Is it fast?")]
+    assert complete_question(question, turns) == f"{FIRST} {between}{question}"
 
 
 def test_a_correction_of_a_follow_up_takes_its_place() -> None:
