@@ -126,6 +126,9 @@ def _exists(path: Path, root: Path) -> bool:
     return path.is_file() and is_inside(path, root)
 
 
+_ENDINGS: Final = ("", ".mjs", ".js", ".jsx", ".ts", ".tsx", ".json")
+"""Endings that an import may leave out, in the order in which a build tries them."""
+
 _MOST_BYTES: Final = 32 * 1024**2
 """Bytes of all files that one page imports."""
 
@@ -167,7 +170,9 @@ def read_imports(
             wanted = resolve_import(importer, target)
             if wanted is None or wanted in found:
                 continue
-            data = found[wanted] = _read_file(site_dir / wanted, root, left)
+            places = (site_dir / f"{wanted}{ending}" for ending in _ENDINGS)
+            read = (_read_file(path, root, left) for path in places)
+            data = found[wanted] = next((one for one in read if one is not None), None)
             left -= len(data or b"")
             if data is not None and (of_spec or wanted.endswith(MARKDOWN_SUFFIXES)):
                 pending.append((wanted, data))

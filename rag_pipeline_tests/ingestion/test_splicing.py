@@ -144,6 +144,13 @@ def test_an_import_is_read_however_it_is_written(tmp_path: Path, statement: str)
     assert not parsed.notes.warnings
 
 
+def test_code_is_read_from_a_file_whose_ending_is_left_out(tmp_path: Path) -> None:
+    page = "import code from '!!raw-loader!./server';\n\n<CodeBlock>{code}</CodeBlock>\n"
+    parsed = parse_page(tmp_path, {"docs/page.mdx": page, "docs/server.js": "listen(80);\n"})
+    assert "listen(80);" in read_text(parsed)
+    assert not parsed.notes.warnings
+
+
 PASSED_ON = {
     "part": ("<Play code={Part} />", "Words of the part."),
     "parts in an object": ("<Play code={{Part, a: {'b.html': Part}}} />", "Words of the part."),
