@@ -139,6 +139,8 @@ def _find_comment(styles: str) -> re.Pattern[str]:
 def find_mdx_fences(lines: Sequence[str], body_line: int) -> list[int]:
     """Return the indexes of the opening and closing lines of all `mdx-code-block` fences.
 
+    As in Docusaurus, fences of three backticks are also found inside fences of four.
+
     Args:
         lines: All lines of the page.
         body_line: Index of the first line to search.
@@ -147,22 +149,20 @@ def find_mdx_fences(lines: Sequence[str], body_line: int) -> list[int]:
         Line indexes in ascending order. Fences that are never closed are left out.
     """
     found: list[int] = []
+    openers: dict[str, list[int]] = {"```": [], "````": []}
     closers: dict[str, list[int]] = {"```": [], "````": []}
     for at in range(body_line, len(lines)):
-        close = _MDX_CLOSE.fullmatch(lines[at])
-        if close is not None:
-            closers[close.group(1)].append(at)
-    until = body_line
-    for at in range(body_line, len(lines)):
-        opening = _MDX_OPEN.fullmatch(lines[at]) if at >= until else None
-        if opening is None:
-            continue
-        possible = closers[opening.group(1)]
-        index = bisect.bisect_right(possible, at + 1)
-        if index < len(possible):
-            until = possible[index] + 1
-            found += [at, until - 1]
-    return found
+        for pattern, places in ((_MDX_OPEN, openers), (_MDX_CLOSE, closers)):
+            if (match := pattern.fullmatch(lines[at])) is not None:
+                places[match.group(1)].append(at)
+    for ticks, possible in closers.items():
+        until = body_line
+        for at in openers[ticks]:
+            index = bisect.bisect_right(possible, at + 1)
+            if at >= until and index < len(possible):
+                until = possible[index] + 1
+                found += [at, until - 1]
+    return sorted(found)
 
 
 CODE: Final = Construct(
