@@ -57,7 +57,8 @@ class Computed:
     """A value that the source does not state literally.
 
     Attributes:
-        place: The line of the expression, 1-based, such as `line 3`.
+        place: The line of the expression, 1-based, such as `line 3`, or `line 3 of links.js` in a
+            module that the first one imports.
         source: The expression, shortened to one line.
         fallback: The literal that the source names for other cases, on the right of `||` or `??`;
             None without one.
@@ -203,12 +204,12 @@ class _Reader:
         path = next((one for one in places if one.is_file()), None)
         is_circle = path in self._progress.importers
         if not target.startswith(("./", "../")) or path is None or is_circle:
-            return Computed(*_quote(node))
+            return Computed(*self._quote(node))
         try:
             module = self._progress.modules.get(path) or _Reader(path, self._progress)
             return module.read_export(depth)
         except (OSError, ModuleSyntaxError):
-            return Computed(*_quote(node))
+            return Computed(*self._quote(node))
 
     def read(self, node: Node, depth: int = 0) -> Literal:  # noqa: C901, PLR0911, PLR0912  # one case per kind of expression
         """Return the value of an expression.
@@ -237,7 +238,7 @@ class _Reader:
         if kind == "object":
             return self._read_object(node, depth)
         if kind in _FUNCTIONS:
-            return FunctionLiteral(*_quote(node))
+            return FunctionLiteral(*self._quote(node))
         if kind in {"identifier", "shorthand_property_identifier"}:
             return self._read_constant(node, depth)
         if kind == "binary_expression":
@@ -248,7 +249,16 @@ class _Reader:
             return self._read_item(node, depth)
         if kind == "call_expression":
             return self._read_call(node, depth)
-        return Computed(*_quote(node))
+        return Computed(*self._quote(node))
+
+    def _quote(self, node: Node) -> tuple[str, str]:
+        """Return the place of an expression and its source on one line, shortened."""
+        source = " ".join(_text(node)[: 4 * _QUOTED_CHARACTERS].split())
+        if len(source) > _QUOTED_CHARACTERS:
+            source = source[: _QUOTED_CHARACTERS - 3] + "..."
+        is_imported = self._path != self._progress.importers[0]
+        of_file = f" of {self._path.name}" if is_imported else ""
+        return f"line {node.start_point.row + 1}{of_file}", source
 
     def _read_call(self, node: Node, depth: int) -> Literal:
         """Return the value of `require(...)`, the path in `require.resolve(...)`, or a list.
@@ -260,7 +270,7 @@ class _Reader:
             items = self.read(node.named_children[0].named_children[0], depth)
             return [one for one in items if one] if isinstance(items, list) else items
         if name not in {"require", "require.resolve"} or len(named) != 1:
-            return Computed(*_quote(node))
+            return Computed(*self._quote(node))
         target = self.read(named[0], depth)
         if name == "require" and isinstance(target, str):
             return self._import(target, node, depth)
@@ -274,14 +284,14 @@ class _Reader:
         is_module = _text(node.named_children[0]).startswith("require(")
         if is_module and name == "default" and not isinstance(owner, Computed):
             return owner
-        return Computed(*_quote(node))
+        return Computed(*self._quote(node))
 
     def _read_item(self, node: Node, depth: int) -> Literal:
         """Return an item of a list, such as `versions[0]`."""
         items, index = (self.read(part, depth) for part in node.named_children[:2])
         if isinstance(items, list) and isinstance(index, int) and index < len(items):
             return items[index]
-        return Computed(*_quote(node))
+        return Computed(*self._quote(node))
 
     def _read_list(self, node: Node, depth: int) -> Literal:
         items: list[Literal] = []
@@ -291,7 +301,7 @@ class _Reader:
             if is_spread and isinstance(value, list):
                 items += value
             else:
-                items.append(Computed(*_quote(part)) if is_spread else value)
+                items.append(Computed(*self._quote(part)) if is_spread else value)
         return items
 
     def _read_text(self, node: Node, depth: int) -> Literal:
@@ -300,13 +310,13 @@ class _Reader:
             if part.type == "template_substitution":
                 value = self.read(part.named_children[0], depth)
                 if not isinstance(value, str):
-                    return Computed(*_quote(node))
+                    return Computed(*self._quote(node))
                 pieces.append(value)
             else:
                 is_escape = part.type == "escape_sequence"
                 pieces.append(_unescape(_text(part)) if is_escape else _text(part))
             if sum(map(len, pieces)) > MAX_SOURCE_BYTES:
-                return Computed(*_quote(node))
+                return Computed(*self._quote(node))
         return "".join(pieces)
 
     def _read_object(self, node: Node, depth: int) -> ObjectLiteral:
@@ -328,7 +338,7 @@ class _Reader:
                 if isinstance(more, ObjectLiteral) and more.rest is None:
                     properties |= more.properties
                 else:  # it may replace each property before it
-                    properties, rest = {}, Computed(*_quote(part))
+                    properties, rest = {}, Computed(*self._quote(part))
         return ObjectLiteral(properties, rest)
 
     def _read_name(self, key: Node, depth: int) -> str | None:
@@ -349,13 +359,15 @@ class _Reader:
         elif name in self._constants:
             value = self.read(self._constants[name], depth)
         else:
-            return Computed(*_quote(node))
+            return Computed(*self._quote(node))
         changes = self._changes.get(name, {})
         if not changes or isinstance(value, str | int | float | None):
             return value
         if not isinstance(value, ObjectLiteral) or "" in changes:
-            return Computed(*_quote(next(iter(changes.values()))))
-        changed: dict[str, Literal] = {name: Computed(*_quote(by)) for name, by in changes.items()}
+            return Computed(*self._quote(next(iter(changes.values()))))
+        changed: dict[str, Literal] = {
+            name: Computed(*self._quote(by)) for name, by in changes.items()
+        }
         return ObjectLiteral(value.properties | changed, value.rest)
 
     def _read_fallback(self, node: Node, depth: int) -> Literal:
@@ -365,7 +377,7 @@ class _Reader:
         fallback: Literal = None
         if right is not None and operator is not None and operator.type in {"||", "??"}:
             fallback = self.read(right, depth)
-        return Computed(*_quote(node), None if isinstance(fallback, Computed) else fallback)
+        return Computed(*self._quote(node), None if isinstance(fallback, Computed) else fallback)
 
 
 def _parse(source: bytes, *, typescript: bool) -> Node:
@@ -503,14 +515,6 @@ def _split(assignment: Node) -> tuple[Node, Node]:
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
-
-
-def _quote(node: Node) -> tuple[str, str]:
-    """Return the place of an expression and its source on one line, shortened."""
-    source = " ".join(_text(node)[: 4 * _QUOTED_CHARACTERS].split())
-    if len(source) > _QUOTED_CHARACTERS:
-        source = source[: _QUOTED_CHARACTERS - 3] + "..."
-    return f"line {node.start_point.row + 1}", source
 
 
 def _unescape(sequence: str) -> str:

@@ -84,6 +84,16 @@ def test_a_value_of_a_module_beside_it_is_read(tmp_path: Path, source: str) -> N
     assert read(tmp_path, source) == ["rim", "hub"]
 
 
+def test_a_value_that_an_imported_module_computes_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "parts.ts").write_text("const a = 1;\nexport default ask();")
+    found = read(tmp_path, "export default [require('./parts'), ask()];")
+    assert isinstance(found, list)
+    assert [one.place for one in found if isinstance(one, Computed)] == [
+        "line 2 of parts.ts",
+        "line 1",
+    ]
+
+
 UNREADABLE = ("export default [", "export default require('./config');", "const a = 1;", None)
 
 
