@@ -215,7 +215,7 @@ def test_a_valid_content_type_of_the_front_matter_takes_precedence(
 
 def test_a_file_that_is_gone_raises_an_error_that_names_the_document(tmp_path: Path) -> None:
     doc = DiscoveredDoc(DocId("a.md"), tmp_path / "a.md", "", 0, 0)
-    with pytest.raises(DocumentReadError, match=r"a\.md: it cannot be read"):
+    with pytest.raises(DocumentReadError, match=r"a\.md: it was deleted or renamed"):
         parse_doc(doc, SiteSettings())
     doc.path.write_text("# A\n", encoding="utf-8")
     assert parse_doc(doc, SiteSettings()).document.title == "A"
