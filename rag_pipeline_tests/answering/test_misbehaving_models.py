@@ -68,7 +68,7 @@ def refuse(status: int, message: str, **fields: object) -> Reply:
 
 
 def make_model(url: str, **options: Any) -> OpenAIChatModel:  # noqa: ANN401  # of many types
-    given: dict[str, Any] = {"timeout_s": 2.0, "max_tokens": 200, **options}
+    given: dict[str, Any] = {"timeout_s": 20.0, "max_tokens": 200, **options}
     return OpenAIChatModel(model="m", api_key=KEY, base_url=f"{url}/v1", **given)
 
 
