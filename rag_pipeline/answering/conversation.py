@@ -285,6 +285,7 @@ _POSSESSIVES: Final = frozenset({"its", "their", "his", "her"})
 _PRONOUNS: Final = _POSSESSIVES | frozenset({
     "it", "they", "them", "he", "him", "she", "ones", "former", "latter",
 })  # fmt: skip
+_ORDINALS: Final = frozenset({"first", "second", "third"})
 _COUNTS: Final = frozenset({"two", "three", "four"})
 _DEMONSTRATIVES: Final = frozenset({"this", "these", "those"})
 _ARTICLES: Final = frozenset({
@@ -304,7 +305,7 @@ _STYLE: Final = find_distinct_terms(
 _UNNAMED: Final = _STYLE | find_distinct_terms(
     "example detail difference step way reason cause purpose advantage disadvantage drawback "
     "benefit limit limitation alternative code formula part term thing "
-    "better worse best enough important different another next first second third last "
+    "better worse best enough important different another next last "
     "two three give show work happen mean continue go know many "
     "much long often really"
 )
@@ -506,7 +507,7 @@ def _points_back(words: Sequence[str], at: int) -> bool:
 
 
 def _is_pronoun_here(words: Sequence[str], at: int, after: str) -> bool:
-    """Return True for "this", "that", "one", "both" and "the two" that stand for earlier words.
+    """Return True for "this", "one", "both", "the two", "the first" that stand for earlier words.
 
     "That" is usually a conjunction, "one" a number, and "this course" is what is being read. "Both"
     and "the two" usually count a noun, as in "the two legs".
@@ -517,6 +518,8 @@ def _is_pronoun_here(words: Sequence[str], at: int, after: str) -> bool:
         asks = subject_at > 0 and words[subject_at - 1] in _AUXILIARIES
         is_last_verb = at + 2 < len(words) and words[at + 2] in _MARKS
         return after in _MARKS | _AUXILIARIES or (asks and (is_last_verb or at + 2 == len(words)))
+    if word in _ORDINALS:
+        return before == "the" and after in _MARKS
     if word == "one":
         return (before == "which" or after in _MARKS) and "or" not in words[at:]
     if after in _SURROUNDINGS or after in {"of", "who", "that", "which"}:

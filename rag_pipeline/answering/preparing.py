@@ -48,7 +48,6 @@ from rag_pipeline.answering.reading.small_talk import (
 )
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.models import Closing
-from rag_pipeline.retrieval.contents import explain_filters
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.limits import Observer, Protection
 from rag_pipeline.retrieval.queries import MAX_FILTER_VALUES, Mode, Query, QueryFilters, check_query
@@ -318,9 +317,12 @@ def search_plan(
     if listed := _list_sections(plan.question, result, searcher, voice):
         message = grounded.message or listed.text
         grounded = replace(grounded, message=message, notices=(*grounded.notices, listed))
-    if told := [] if result.chunks else explain_filters(searcher.read_index, query.filters):
-        unknown = Notice("filter_unknown", " ".join(told))
-        grounded = replace(grounded, notices=(*grounded.notices, unknown))
+    if query.filters and not result.chunks:
+        from rag_pipeline.retrieval.contents import explain_filters  # noqa: PLC0415  # loads numpy
+
+        if told := explain_filters(searcher.read_index, query.filters):
+            unknown = Notice("filter_unknown", " ".join(told))
+            grounded = replace(grounded, notices=(*grounded.notices, unknown))
     index_id: str = result.index_id
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rag_pipeline.core.errors import CollectionMissingError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.payload import ChunkMetadata
 from rag_pipeline.core.text.terms import extract_terms, extract_words
@@ -22,7 +23,7 @@ from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Self
+    from typing import NoReturn, Self
 
     from rag_pipeline.core.protocols import ChatMessage, ChatStream
 
@@ -120,6 +121,10 @@ class FixedRetriever:
         """Return a result with the fixed passages."""
         self.asked.append(query)
         return make_result(query.question, self.chunks, unknown=self.unknown, query=query)
+
+    def read_index(self, _: object) -> NoReturn:
+        """Fail, because there is no collection."""
+        raise CollectionMissingError("fixed", "memory")
 
     def close(self) -> None:
         """Close nothing."""
