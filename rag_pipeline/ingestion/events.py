@@ -85,7 +85,7 @@ class RunEnded:
     Attributes:
         duration_s: Seconds that the run took.
         warnings: Faults of the book that no single document shows, such as two pages with the same
-            address. Addresses that were there before the run are not compared with each other.
+            address. Only the documents that the run processed are compared.
     """
 
     duration_s: float

@@ -355,7 +355,8 @@ def run_ingestion(
         # A run with a plan shares the book with other such runs, and takes no lock of the book.
         lock = nullcontext() if request.plan else services.lock()
         with lock, services.announce() as announce:
-            _clean_up(services, request)
+            if not request.plan:
+                _clean_up(services)
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
             _check_gone(context, request, scan)
             target = _choose_target(context, request, scan)
@@ -373,7 +374,8 @@ def run_ingestion(
                     if isinstance(event, DocFailure):
                         failed.append(event)
                     if isinstance(event, StageDone):
-                        places |= {(it.url.partition("#")[0], it.doc_path) for it in event.chunks}
+                        for chunk in event.chunks:
+                            places.add((chunk.url.partition("#")[0], chunk.doc_path))
                     yield event
             if request.rebuild and scan.collection_id:
                 _switch(run, failed)
@@ -383,7 +385,6 @@ def run_ingestion(
                     services.catalog.end_loading(target.collection_id)
             record_site(context, run.ledger)
             run.ledger.release(run.run_id)
-            places |= _list_others(run, planned)
     except Exception as error:
         yield RunFailed(error)
         raise
@@ -405,10 +406,7 @@ def _choose_free(
     return free, tuple(doc_id for doc_id in deletes if doc_id in mine), failures
 
 
-def _clean_up(services: Services, request: IngestionRequest) -> None:
-    """Remove what killed runs left behind, unless other runs may be at work."""
-    if request.plan:
-        return
+def _clean_up(services: Services) -> None:
     services.catalog.recover()
     with suppress(RagPipelineError, OSError):  # the next run cleans up instead
         services.sweep()
@@ -453,22 +451,6 @@ def _open_run(
             times = read_ingestion_times(payload for _, payload in found)
             return replace(run, times_by_content=times)
     return run
-
-
-def _list_others(run: IngestionRun, planned: RunPlanned) -> set[tuple[str, str]]:
-    """Return the new addresses of the run with each document that has one of them.
-
-    An unchanged document may have had the address of a new page before. Nothing is returned if the
-    store cannot be read, because the run is complete without it.
-    """
-    found = set[tuple[str, str]]()
-    if run.new_addresses and planned.unchanged:
-        with suppress(StoreError), run.hold_store() as store:
-            for _, payload in store.scroll_fields(("url", "doc_path")):
-                address = str(payload.get("url")).partition("#")[0]
-                if address in run.new_addresses:
-                    found.add((address, str(payload.get("doc_path"))))
-    return found
 
 
 def _switch(run: IngestionRun, failed: Sequence[DocFailure]) -> None:

@@ -65,7 +65,6 @@ class IngestionRun:
         times_by_content: Time of first ingestion by content hash, from documents that this run
             deletes. Content that has moved to another page keeps its time.
         store: The open collection if the whole run uses one connection; otherwise None.
-        new_addresses: Addresses of pages that the points of these documents did not have before.
     """
 
     context: IngestionContext
@@ -75,7 +74,6 @@ class IngestionRun:
     ledger: Ledger
     times_by_content: Mapping[str, str] = field(default_factory=dict)
     store: PointStore | None = None
-    new_addresses: set[str] = field(default_factory=set)
 
     def hold_store(self) -> AbstractContextManager[PointStore]:
         """Return a context manager for the open collection; it closes the collection at the end.

@@ -71,9 +71,6 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> S
         point.point_id: point.payload
         for point in store.scroll(PointFilter.any_of(doc_path=(work.doc.doc_id,)))
     }
-    addresses = {str(payload.get("url")).partition("#")[0] for payload in existing.values()}
-    if work.chunks and work.document.url not in addresses:
-        run.new_addresses.add(work.document.url)
     known_since = {**run.times_by_content, **read_ingestion_times(existing.values())}
     payloads = build_payloads(work.document, work.chunks, known_since, now_utc())
     entry = run.scan.entries.get(work.doc.doc_id)

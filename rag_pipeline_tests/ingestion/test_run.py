@@ -98,15 +98,6 @@ def test_pages_with_the_same_address_are_named_at_the_end(book: Book) -> None:
     assert "/same," in warning
 
 
-def test_a_page_that_gets_the_address_of_an_unchanged_page_is_named(book: Book) -> None:
-    book.ingest()
-    book.edit("intro.md", "title: Intro\n", "title: Intro\nslug: /module-1/large\n")
-    (warning,) = book.ingest().warnings
-    assert warning.startswith("intro.md and module-1/large.md have the same address ")
-    book.edit("intro.md", "robot 10 ", "robot 11 ")
-    assert book.ingest().warnings == []  # the address is not new
-
-
 class FullDiskStore:
     """A store whose changes cannot be written to the disk."""
 
