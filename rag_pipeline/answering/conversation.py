@@ -377,11 +377,11 @@ _RECALLS: Final = re.compile(
     r"(?: questions?| things?)?(?: (?:that )?i asked)?(?: (?:you|again|before))*\W*",
     re.IGNORECASE,
 )
-"""A question for a question of the same conversation, such as "what did I ask first?"."""
+"""A request to repeat a question of the same conversation, such as "what did I ask first?"."""
 
 
 def recall_question(question: str, turns: Sequence[Turn]) -> str:
-    """Return the earlier question that a question asks for; empty if it asks for none.
+    """Return the earlier question that the user wants to see again; empty for any other question.
 
     Args:
         question: The question, such as "What was my first question?".

@@ -21,7 +21,6 @@ from rag_pipeline.core.errors import (
     StoreLockedError,
     StoreNotWritableError,
     StoreUnavailableError,
-    describe_kind,
 )
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
 from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore, Services
@@ -46,6 +45,7 @@ from rag_pipeline.ingestion.stages import (
     PART_CHUNKS,
     DocInProgress,
     IngestionRun,
+    describe_failure,
     embed_docs,
     prepare_doc,
 )
@@ -176,7 +176,7 @@ def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
         for work in group:
             if len(group) == 1:
-                work.failure = _describe_failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
+                work.failure = describe_failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
                 return
             with _keep_failure(work, Stage.EMBEDDINGS):
                 embed_docs(run, [work])
@@ -192,7 +192,7 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
         if isinstance(error, _CONCERNS_ALL) and not isinstance(error, StoreLockedError):
             raise
         for work in group:
-            work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
+            work.failure = describe_failure(work.doc.doc_id, Stage.POINTS, error)
         return
     with opened as store:
         entries = run.scan.entries
@@ -223,7 +223,7 @@ def _write_new(run: IngestionRun, group: Sequence[DocInProgress], store: PointSt
         raise
     except StoreError as error:  # the points may not be on the disk, so none is recorded
         for work in _without_failures(group):
-            work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
+            work.failure = describe_failure(work.doc.doc_id, Stage.POINTS, error)
         return
     flush_s = time.perf_counter() - start
     for work, done in written:
@@ -236,7 +236,7 @@ def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDel
         opened = run.hold_store()
     except RagPipelineError as error:
         for doc_id in doc_ids:
-            yield _describe_failure(doc_id, Stage.POINTS, error)
+            yield describe_failure(doc_id, Stage.POINTS, error)
         return
     with opened as store:
         yield from delete_docs(run, doc_ids, store)
@@ -257,16 +257,7 @@ def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
     except _CONCERNS_ALL:
         raise
     except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
-        work.failure = _describe_failure(work.doc.doc_id, stage, error)
-
-
-def _describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailure:
-    """Return the record of an error that stopped a document in a stage."""
-    message, name = str(error), type(error).__name__
-    if not isinstance(error, (RagPipelineError, OSError)):
-        hint = "Please report this error together with the file"
-        message = f"{doc_id}: unexpected {describe_kind(error)} in {stage.value}: {message}. {hint}"
-    return DocFailure(doc_id, stage.value, name, message)
+        work.failure = describe_failure(work.doc.doc_id, stage, error)
 
 
 def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) -> DocFailure:

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
-from rag_pipeline.core.errors import EmbeddingDimensionError, StoreError
+from rag_pipeline.core.errors import (
+    EmbeddingDimensionError,
+    RagPipelineError,
+    StoreError,
+    describe_kind,
+)
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc, Stage
 from rag_pipeline.core.protocols import LedgerEntry, PointFilter
@@ -164,6 +169,15 @@ class DocInProgress:
         self.results[stage] = StageDone(
             stage, self.doc.doc_id, data_version, counts, chunks, warnings=warnings
         )
+
+
+def describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailure:
+    """Return the record of an error that stopped a document in a stage."""
+    message, name = str(error), type(error).__name__
+    if not isinstance(error, (RagPipelineError, OSError)):
+        hint = "Please report this error together with the file"
+        message = f"{doc_id}: unexpected {describe_kind(error)} in {stage.value}: {message}. {hint}"
+    return DocFailure(doc_id, stage.value, name, message)
 
 
 def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:

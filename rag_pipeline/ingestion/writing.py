@@ -24,7 +24,13 @@ from rag_pipeline.core.rules import Finding, check_documents
 from rag_pipeline.core.vectors import ChunkVectors, Point
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import DocDeleted, StageDone
-from rag_pipeline.ingestion.stages import PART_CHUNKS, DocInProgress, IngestionRun, read_vectors
+from rag_pipeline.ingestion.stages import (
+    PART_CHUNKS,
+    DocInProgress,
+    IngestionRun,
+    describe_failure,
+    read_vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -192,15 +198,15 @@ def delete_docs(
                 try:
                     begun[doc_id] = _delete_points(run, doc_id, store)
                 except (RagPipelineError, OSError) as error:
-                    yield _describe_kept(doc_id, error)
+                    yield describe_failure(doc_id, Stage.POINTS, error)
     except StoreError as error:  # the points may still be on the disk, so no entry is deleted
-        yield from (_describe_kept(doc_id, error) for doc_id in begun)
+        yield from (describe_failure(doc_id, Stage.POINTS, error) for doc_id in begun)
         return
     for doc_id, (version, point_count) in begun.items():
         try:
             run.ledger.forget(doc_id, version)
         except (RagPipelineError, OSError) as error:
-            yield _describe_kept(doc_id, error)
+            yield describe_failure(doc_id, Stage.POINTS, error)
         else:
             yield DocDeleted(doc_id, point_count)
 
@@ -212,10 +218,6 @@ def _delete_points(run: IngestionRun, doc_id: DocId, store: PointStore) -> tuple
     points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
     store.delete([point.point_id for point in points])
     return version, len(points)
-
-
-def _describe_kept(doc_id: DocId, error: Exception) -> DocFailure:
-    return DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))
 
 
 def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
