@@ -13,8 +13,7 @@ from rag_pipeline_tests.class_names import PACKAGE, find_class_names, parse
 # These write class names into logs, metrics and the `error` field of a failed document.
 RECORDS = {
     "core/errors.py",
-    "ingestion/run.py",
-    "ingestion/writing.py",
+    "ingestion/stages.py",
     "retrieval/logs.py",
     "serving/api/problems.py",
     "serving/metrics.py",
