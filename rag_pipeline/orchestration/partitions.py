@@ -163,15 +163,15 @@ def reconcile_partitions(
     remove_partitions(instance, scan, [*failed, *indexed, *unread])
     add_partitions(instance, [*failed, *indexed])
     runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_RUNS)
+    # A document is red, or without a state, in its last stage whenever it is so in another one.
+    states = read_states(instance, Stage.POINTS, [*indexed, *failed])
     late = _find_late(instance, indexed, {run.run_id for run in runs})
+    late |= {key for key in indexed if states.get(key) not in {"MATERIALIZED", "IN_PROGRESS"}}
     for stage in Stage:
-        states = read_states(instance, stage, indexed)
         for key, entry in indexed.items():
-            if key in late or states.get(key) not in {"MATERIALIZED", "IN_PROGRESS"}:
+            if key in late:
                 version = entry.data_version if stage is Stage.POINTS else entry.sha256[:16]
                 instance.report_runless_asset_event(materialize(stage, key, version, _LATE))
-                late.add(key)
-    states = read_states(instance, Stage.POINTS, failed) if failed else {}
     left = [it for key, it in failed.items() if states.get(key) not in {"FAILED", "IN_PROGRESS"}]
     for it in left if runs else ():
         mark_failed(instance, runs[0], DocFailure(it.doc_id, it.stage, it.error, it.message))
