@@ -104,6 +104,16 @@ def test_the_first_line_with_bytes_that_are_not_utf8_is_found(
     assert find_invalid_line(content) == line
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_page_in_utf16_is_refused_instead_of_indexed_as_noise(
+    tmp_path: Path, encoding: str
+) -> None:
+    path = tmp_path / "page.md"
+    path.write_bytes("\ufeff# Title\n".encode(encoding))
+    with pytest.raises(DocumentReadError, match=r"page\.md.*UTF-8"):
+        parse_doc(DiscoveredDoc(DocId("page.md"), path, "", 0, 0), SiteSettings())
+
+
 def test_line_numbers_include_the_front_matter() -> None:
     (heading,) = parse(_HEAD + "\n# A\n").document.headings
     assert heading.line == 13

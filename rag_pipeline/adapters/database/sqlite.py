@@ -6,7 +6,10 @@ import hashlib
 import os
 import sqlite3
 import time
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,8 +19,7 @@ from rag_pipeline.core.errors import StoreError, StoreLockedError, require_packa
 from rag_pipeline.core.settings.file import warn_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from rag_pipeline.adapters.database import Values
 
@@ -130,18 +132,18 @@ class SqliteDatabase:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        folder, may_write = self.path.parent, True
+        folder = self.path.parent
         if folder.is_dir() and not os.access(folder, os.W_OK):
-            # The file cannot change. Without "immutable", SQLite would create a file beside it.
-            uri, may_write = f"{self.path.resolve().as_uri()}?immutable=1", False
-            place = uri if self.path.exists() else _MEMORY
-        else:
-            if not self.path.exists():
-                require_packages(*_CREATED_WITH)  # before there is an empty file
-            if self._file is None:  # a folder that was moved away later stays away
-                folder.mkdir(parents=True, exist_ok=True)
-            self.path.touch(mode=0o600)  # readers' questions are personal data
-            place = str(self.path)
+            with _find_readable(self.path) as uri:
+                return self._connect_to(uri, may_write=False)
+        if not self.path.exists():
+            require_packages(*_CREATED_WITH)  # before there is an empty file
+        if self._file is None:  # a folder that was moved away later stays away
+            folder.mkdir(parents=True, exist_ok=True)
+        self.path.touch(mode=0o600)  # readers' questions are personal data
+        return self._connect_to(str(self.path), may_write=True)
+
+    def _connect_to(self, place: str, *, may_write: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(
             place,
             timeout=self._timeout_s,
@@ -266,6 +268,25 @@ def use_write_ahead_log(connection: sqlite3.Connection, timeout_s: float) -> Non
             time.sleep(_RETRY_S)
         else:
             return
+
+
+@contextmanager
+def _find_readable(path: Path) -> Iterator[str]:
+    """Yield the URI of a file that cannot be written, or of a copy, until it is open.
+
+    SQLite reads such a file only as "immutable", without the write-ahead log that a killed process
+    left. The changes in that log are added to a copy.
+    """
+    with ExitStack() as stack:
+        log = path.with_name(f"{path.name}-wal")
+        if path.exists() and log.exists() and log.stat().st_size:
+            folder = stack.enter_context(TemporaryDirectory())
+            for file in (path, log):
+                copyfile(file, Path(folder, file.name))
+            path = Path(folder, path.name)
+            with closing(sqlite3.connect(path)) as connection:  # its end empties the log
+                connection.execute("select 1 from sqlite_master").close()
+        yield f"{path.resolve().as_uri()}?immutable=1" if path.exists() else _MEMORY
 
 
 def _read_version(connection: sqlite3.Connection) -> str | None:

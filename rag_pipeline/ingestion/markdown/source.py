@@ -6,6 +6,7 @@ read as text.
 
 from __future__ import annotations
 
+import codecs
 import math
 import posixpath
 import re
@@ -340,10 +341,10 @@ def read_file(doc_id: str, path: Path, root: Path) -> bytes:
     """Return the content of a document's file.
 
     Raises:
-        DocumentReadError: The file cannot be read, or it is outside the root of its site.
+        DocumentReadError: The file cannot be read, is outside the root of its site, or is UTF-16.
     """
     try:
-        return read_site_file(path, root)
+        content = read_site_file(path, root)
     except FileNotFoundError as error:
         problem = "it was deleted or renamed during this run. Run the command again"
         raise DocumentReadError(doc_id, problem) from error
@@ -351,6 +352,10 @@ def read_file(doc_id: str, path: Path, root: Path) -> bytes:
         reason = error.strerror or error
         problem = f"it cannot be read ({reason}). Check the file and its permissions"
         raise DocumentReadError(doc_id, problem) from error
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        problem = "it is UTF-16, which Docusaurus cannot read. Save the file as UTF-8"
+        raise DocumentReadError(doc_id, problem)
+    return content
 
 
 def normalize_source(content: bytes) -> str:

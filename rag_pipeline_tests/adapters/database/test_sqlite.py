@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -163,6 +164,23 @@ def test_a_folder_that_cannot_be_written_is_only_read(
     assert read_one(SqliteDatabase(tmp_path / "missing.sqlite")) == []
     with pytest.raises(StoreError, match="readonly"):
         write_one(SqliteDatabase(path), "b")
+
+
+def test_what_a_killed_process_wrote_last_is_read_in_a_folder_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, folder = tmp_path / "state.sqlite", tmp_path / "copied"
+    writer = SqliteDatabase(path)
+    write_one(writer, "a")
+    shutil.copytree(tmp_path, folder)  # before the log is written into the file
+    writer.close()
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    monkeypatch.setattr("os.access", lambda place, _: place != folder)
+    database = SqliteDatabase(folder / "state.sqlite")
+    assert read_one(database) == [("a",)]
+    assert read_one(database) == [("a",)]
+    database.close()
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
