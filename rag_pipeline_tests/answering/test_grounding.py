@@ -74,6 +74,15 @@ def test_a_passage_with_the_words_of_a_question_is_never_hidden(question: str, t
     assert grounded.level is Level.CLOSEST_PASSAGES
 
 
+def test_an_unrelated_passage_with_a_part_of_the_words_of_a_question_is_hidden() -> None:
+    question = "How tall is the golden cup of the world champions?"
+    text = "Put the tall golden cup where the camera sees the world."
+    for cosine, level in ((0.1, Level.NOT_COVERED), (0.34, Level.CLOSEST_PASSAGES)):
+        chunk = make_chunk(text, section="Other", cosine=cosine)
+        result = make_result(question, [chunk])
+        assert apply_grounding_policy(result, question).level is level
+
+
 def test_the_three_levels_follow_from_the_confidence() -> None:
     grounded = [ground(cosine / 100) for cosine in range(101)]
     assert list(dict.fromkeys(entry.level for entry in grounded)) == [

@@ -43,6 +43,7 @@ export function judge(
       share(addOtherForms((term) => ranking.contains(term, at), abbreviations)),
     ),
   );
+  const known = share((term) => !found.weights.has(term) || ranking.knows(term));
   const wordCount = countWords(rules, terms, search, words.length);
   const semantic = Math.max(...best.map(readNearness));
   const rule = rules.grounding;
@@ -50,7 +51,7 @@ export function judge(
     rule.semantic * semantic +
     rule.support * (words.length > 0 ? findWeakest(words, rules.weakest) : semantic) +
     rule.cover * cover +
-    rule.known * share((term) => !found.weights.has(term) || ranking.knows(term)) +
+    rule.known * known +
     rule.headings *
       Math.max(
         ...best.map(({at}) =>
@@ -79,7 +80,8 @@ export function judge(
     confidence = Math.min(confidence, rules.unanswered);
   }
   const level = chooseLevel(rules, confidence);
-  const isFound = cover >= rules.covers || hasExactWord(rules, terms, ranking, search, best);
+  const covers = Math.max(rules.covers, semantic >= rules.related_from ? 0 : known);
+  const isFound = cover >= covers || hasExactWord(rules, terms, ranking, search, best);
   return {level: level === 'not_covered' && isFound ? 'closest_passages' : level, confidence};
 }
 
