@@ -247,17 +247,17 @@ def _find_script(text: str) -> str:
 
 
 def _count_words(text: str) -> Counter[str]:
-    """Return how many words of a text are function words of each language.
+    """Return how many different words of a text are function words of each language.
 
-    A language whose words all have at most two letters counts as absent, because such words are
-    often codes: "the locales en, de and es".
+    A repeated word counts once, because it may be a name, such as "jest". A language whose words
+    all have at most two letters counts as absent, because such words are often codes: "the locales
+    en, de and es".
     """
     counts = Counter(dict.fromkeys(_BY_LANGUAGE, 0))
     longest = dict.fromkeys(_BY_LANGUAGE, 0)
-    words = Counter(extract_words(_simplify(text)))
-    for word in words.keys() & _LANGUAGES_OF.keys():
+    for word in _LANGUAGES_OF.keys() & extract_words(_simplify(text)):
         for name in _LANGUAGES_OF[word]:
-            counts[name] += words[word]
+            counts[name] += 1
             longest[name] = max(longest[name], len(word))
     for name, marks in _MARKS.items():
         if not text.isascii() and not set(marks).isdisjoint(text.lower()):

@@ -73,6 +73,7 @@ def test_no_question_of_the_golden_set_or_of_the_calibration_has_a_hint() -> Non
         "for (auto i : des) { con.send(i); }",
         "SELECT name FROM a WHERE id IN (1)",
         "import numpy as np",
+        "jest.mock or jest.spyOn",
         "μ and Δt",
         "What does über mean?",
         'What does the German word "der" mean?',
