@@ -46,6 +46,7 @@ _SUBJECT: Final = 0.5  # opens a section about the term, and is about it
 
 _WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
 _BRACKETS: Final = re.compile(r"\(([^()]*)\)")
+_SHORT: Final = re.compile(r"(?<=\s)\(([^()]*)\)")  # without a blank before, it is a call
 _NUMBERED: Final = re.compile(r"^([^:]*\d):\s")
 _AFTER_COLON: Final = re.compile(r":\s.*")
 _LABELLED: Final = re.compile(r"(?:\*\*|__)[^*_\n]+(?:(?:\*\*|__)\s?:|:(?:\*\*|__))")
@@ -104,7 +105,7 @@ def _is_named(heading: str, subject: str) -> bool:
     before the colon. A number at the end, such as that of a version, may be missing from the
     subject.
     """
-    short = _BRACKETS.findall(heading)
+    short = _SHORT.findall(heading)
     names = [heading, _BRACKETS.sub(" ", heading), *short]
     names += _NUMBERED.findall(heading)
     names += [_VERSION.sub("", name) for name in names]
@@ -359,7 +360,7 @@ def value_parts(
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
             if not points and tells and any(map(tells, part.sentences)):
                 points, reason = _FACT, "has the fact that is asked"
-            if not points:
+            if not points and degree < BELOW:  # a function's text may be code below its name
                 points, reason = _judge_form(part, asked.kind, asks_trouble=asks_trouble)
             is_weak = part.start in asking or part.text in seen
             loss, fault = _judge_content(part, is_weak=is_weak, about_book=about_book)

@@ -220,6 +220,7 @@ def test_a_definition_is_recognised(subject: str, text: str, heading: str, least
         ("crust", "It breaks.", "Crust: when it is too dry"),
         ("crust", "Crust\n\n```\nbake(crust)\n```", "Crust"),
         ("tree protocol", "It cuts loops.", "Spanning tree protocol (STP)"),
+        ("oven.heat", "It tells if the oven is hot.", "oven.isHot(heat)"),
         ("art", "Starting is the hardest.", "Party"),
         ("the", "The thing: it is.", "Page"),
         ("crust", "| Pot | Part |\n|---|---|\n| iron | crust |", "Pots"),
@@ -284,6 +285,13 @@ def test_a_list_with_code_does_not_say_what_a_term_means() -> None:
     steps = "1. Bake the crust:\n\n   ```\n   bake(crust)\n   ```\n\n2. Wait for the crust."
     text = make_source("Bread dries from the crust inwards.", "Bread", "Storing", score=0.45)
     assert choose("What is a crust?", make_source(steps), text)[0] == text.text
+
+
+def test_the_text_below_the_name_of_a_function_may_be_code() -> None:
+    uses = make_source("`oven.heat(to)` is a shorthand of `oven.set(to)`.", "Oven", "oven.set(to)")
+    text = "Heats the oven. For example:\n\n```js\noven.heat(180);\n```"
+    named, other = make_source(text, "Oven", "oven.heat(to)"), make_source("A door.", "Door")
+    assert choose("oven.heat", other, named, other, uses)[0] == text
 
 
 def test_a_question_in_code_and_a_list_of_lessons_answer_nothing() -> None:
