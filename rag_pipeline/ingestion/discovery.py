@@ -233,7 +233,7 @@ def _read_entry(walk: _Walk, entry: os.DirEntry[str], doc_path: str, ancestors: 
 
 def _add_indexes(walk: _Walk, folder: Path, prefix: str) -> None:
     """Add the generated indexes that the sidebars of a docs folder declare."""
-    for place, text in list_indexes(folder, walk.root):
+    for place, text in list_indexes(folder, walk.root, walk.source):
         doc_id, data = parse_doc_id(prefix + place), text.encode("utf-8", "surrogatepass")
         digest = hash_content(data, {})
         doc = DiscoveredDoc(
@@ -299,7 +299,7 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         content = read_site_file(path, walk.root)
         if is_category(doc_path) and not has_generated_index(place, path, content):
             return
-        imported = read_imports(place, path, content, built)
+        imported = read_imports(place, path, content, built, walk.source)
         digest = hash_content(content, imported)
         is_page = walk.source is None or walk.source.kind is not SourceKind.API
         visibility = find_visibility(normalize_source(content)) if is_page else Visibility.LISTED
@@ -312,8 +312,11 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
 def _find_translation(
     walk: _Walk, entry: os.DirEntry[str], doc_path: str
 ) -> tuple[Path, os.stat_result]:
-    """Return the file of a page in the locale that is being read, or else in the default locale."""
-    if walk.source and walk.source.fallback:
+    """Return the file of a page in the locale that is being read, or else in the default locale.
+
+    Docusaurus reads no category from the folder of translations.
+    """
+    if walk.source and walk.source.fallback and not is_category(doc_path):
         translated = walk.source.folder / find_place(walk.source, doc_path)
         with suppress(FileNotFoundError, NotADirectoryError):
             return translated, translated.stat()

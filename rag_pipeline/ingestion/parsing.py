@@ -95,7 +95,8 @@ def parse_doc(
     if source is None:
         source = read_doc(doc)
     if imported is None:
-        imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
+        place = find_place(doc.source, doc.doc_id)
+        imported = read_imports(place, doc.path, source, doc.built, doc.source)
     text = normalize_source(source)
     spec = None
     if is_category(doc.doc_id):

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.sources import Source
 
 
 _STATIC: Final = "static/"
@@ -137,7 +138,7 @@ ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
 
 
 def read_imports(
-    place: str, path: Path, content: bytes, built: bytes = b""
+    place: str, path: Path, content: bytes, built: bytes = b"", source: Source | None = None
 ) -> dict[str, bytes | None]:
     """Read all files that a page imports, directly or through its partials.
 
@@ -148,6 +149,7 @@ def read_imports(
         path: Path of the page on this machine.
         content: Content of the page.
         built: The page's entry in the manifest of the built site; empty without a manifest.
+        source: The source of the page.
 
     Returns:
         The content of each file, or None if it cannot be read. If the site was built from this
@@ -158,15 +160,15 @@ def read_imports(
         found[MANIFEST_FILE] = built
     of_spec = is_spec(path.name)
     if shows_cards(path.name, content):
-        found |= read_cards(place, path, find_page_root(place, path))
+        found |= read_cards(place, path, content, find_page_root(place, path), source)
     if next(_list_targets(content, of_spec=of_spec), None) is None:
         return found
     site_dir, root = find_site_dir(place, path), find_page_root(place, path)
     left = _MOST_BYTES
     pending = [(locate_page(path, site_dir), content)]
     while pending:
-        importer, source = pending.pop()
-        for target in _list_targets(source, of_spec=of_spec):
+        importer, text = pending.pop()
+        for target in _list_targets(text, of_spec=of_spec):
             wanted = resolve_import(importer, target)
             if wanted is None or wanted in found:
                 continue

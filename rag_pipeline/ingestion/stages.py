@@ -217,7 +217,7 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     place = find_place(work.doc.source, work.doc.doc_id)
     data = read_doc(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    imported = read_imports(place, work.doc.path, data, work.doc.built)
+    imported = read_imports(place, work.doc.path, data, work.doc.built, work.doc.source)
     # If the scan found another hash, no file has the size, so the next scan reads the file again.
     digest = hash_content(data, imported)
     if digest != work.doc.sha256:

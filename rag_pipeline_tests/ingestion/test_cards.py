@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
+from rag_pipeline.core.sources import Source
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
@@ -29,10 +30,10 @@ def _category(**fields: object) -> str:
     return json.dumps({"label": "Wheels and axles", **fields})
 
 
-def _read(docs: Path) -> dict[str, tuple[str, str, str]]:
-    """Return title, address and text of each document of a docs folder."""
+def _read(docs: Path, *sources: Source) -> dict[str, tuple[str, str, str]]:
+    """Return title, address and text of each document of a docs folder, or of sources."""
     found = {}
-    for doc in discover_docs(docs).docs:
+    for doc in discover_docs(docs, sources=sources).docs:
         parsed = parse_doc(doc, SiteSettings())
         text = "\n".join(chunk.text for chunk in chunk_doc(parsed, ChunkLimits()))
         found[str(doc.doc_id)] = (parsed.document.title, parsed.document.url, text)
@@ -102,9 +103,89 @@ def test_the_description_of_a_page_is_its_first_line_of_text(docs: Path, body: s
     assert "- **Axle**: First words." in _read(docs)["parts/index.md"][2].split("\n")
 
 
+def test_cards_are_ordered_by_the_numbers_of_their_names(docs: Path) -> None:
+    for name in ("10-nut", "9-bolt"):
+        _write(docs, **{f"parts__{name}_md": "Text.\n"})
+    _write(docs, **{"parts__1-axle__deep__steel_md": "Text.\n", "parts__1-axle__oil_md": "Text.\n"})
+    lines = _read(docs)["parts/index.md"][2].split("\n")
+    names = ["axle", "Hub", "Rim", "bolt", "nut", "Spokes"]
+    assert [line.split("**")[1] for line in lines] == names
+    assert lines[0] == "- **axle**"
+
+
+def test_the_card_of_a_folder_shows_only_the_description_of_the_category(docs: Path) -> None:
+    _write(docs, parts__spokes__steel_md="Text.\n")
+    assert _read(docs)["parts/index.md"][2].endswith("- **Spokes**")
+    link = {"type": "generated-index", "description": "On its own page."}
+    content = _category(link=link, description="Thin.")
+    (docs / "parts" / "spokes" / "_category_.json").write_text(content)
+    assert _read(docs)["parts/index.md"][2].endswith("- **Wheels and axles**: Thin.")
+
+
 def test_an_empty_description_is_no_description(docs: Path) -> None:
     _write(docs, parts__axle_md="---\ntitle: Axle\ndescription: ''\n---\nFirst words.\n")
     assert "- **Axle**" in _read(docs)["parts/index.md"][2].split("\n")
+
+
+_MESSAGES = {
+    "version.label": {"message": "Suivante"},
+    "sidebar.first.category.Wheels and axles": {"message": "Roues"},
+    "sidebar.first.category.Wheels and axles.link.generated-index.description": {
+        "message": "Ce qui tourne."
+    },
+    "sidebar.first.category.thin": {"message": "Rayons"},
+    "sidebar.first.link.Shop": {"message": "Magasin"},
+}
+
+
+def _translate(docs: Path, *, messages: str) -> Source:
+    """Write translations of two pages of a site, and return the source of the translated pages."""
+    config = docs.parent / "docusaurus.config.js"
+    config.write_text(config.read_text() if config.exists() else "export default {};")
+    folder = docs.parent / "i18n" / "fr" / "docusaurus-plugin-content-docs" / "current"
+    _write(
+        folder,
+        parts__rim_md="---\ntitle: Jante\nsidebar_position: 2\n---\nElle tient le pneu.\n",
+        parts__index_md=f"---\ntitle: Composants\n---\n{_LIST}",
+    )
+    (folder / "parts" / "_category_.json").write_text(_category(label="Not read"))
+    (folder.parent / "current.json").write_text(messages)
+    return Source(
+        name="docs",
+        folder=folder,
+        prefix="fr/",
+        fallback=docs,
+        route_base_path="docs",
+        base_url="fr/",
+        locale="fr",
+    )
+
+
+def test_a_translated_index_is_in_the_language_of_its_page(docs: Path) -> None:
+    link = {"type": "generated-index", "description": "What turns."}
+    (docs / "parts" / "_category_.json").write_text(_category(link=link))
+    content = _category(label="Spokes", key="thin")
+    (docs / "parts" / "spokes" / "_category_.json").write_text(content)
+    source = _translate(docs, messages=json.dumps(_MESSAGES))
+    found = _read(docs, source)
+    title, url, text = found["fr/parts/_category_.json"]
+    assert (title, url) == ("Roues", "/fr/docs/category/wheels-and-axles")
+    assert text.split("\n") == [
+        "Ce qui tourne.",
+        "",
+        "- **Hub**: Turns.",
+        "- **Jante**: Elle tient le pneu.",
+        "- **Composants**",
+        "- **Rayons**: Of steel.",
+    ]
+    assert found["fr/parts/index.md"][2].split("\n")[:2] == text.split("\n")[2:4]
+
+
+@pytest.mark.parametrize("messages", ["[1", "[]", '{"sidebar.a.category.b": "c"}'])
+def test_translations_that_cannot_be_read_leave_the_labels(docs: Path, messages: str) -> None:
+    (docs / "parts" / "_category_.json").write_text(_category(link={"type": "generated-index"}))
+    source = _translate(docs, messages=messages)
+    assert _read(docs, source)["fr/parts/_category_.json"][0] == "Wheels and axles"
 
 
 def test_a_generated_index_may_have_its_own_slug(docs: Path) -> None:
@@ -240,7 +321,8 @@ def test_a_sidebar_of_the_folders_lists_the_folder(site: Path, sidebars: str | N
         (site.parent / "docusaurus.config.js").write_text("export default {presets: ['classic']};")
     else:
         (site.parent / "sidebars.js").write_text(sidebars)
-    assert _read(site)["parts/index.md"][2].startswith("- **Hub**: Turns.")
+    text = _read(site)["parts/index.md"][2]
+    assert text.startswith("- **Tyre**: Text.\n- **Hub**: Turns.")  # the number of 01-tyre is 1
     assert _notes(site, "parts/index.md") == ()
 
 
@@ -328,6 +410,18 @@ def test_a_category_that_no_sidebar_generates_is_no_page(site: Path) -> None:
     (site / "parts" / "spokes" / "_category_.json").write_text(_category(link=link))
     assert "parts/_category_.json" not in _read(site)  # its folder is the sidebar itself
     assert "parts/spokes/_category_.json" in _read(site)
+
+
+def test_a_declared_index_is_translated_too(site: Path) -> None:
+    shop = "{type: 'link', label: 'Shop', href: 'https://x.org'}"
+    sidebars = INDEX.replace("ITEM", shop).replace("'Wheels & axles'", "'Wheels and axles'")
+    (site.parent / "sidebars.js").write_text(sidebars)
+    found = _read(site, _translate(site, messages=json.dumps(_MESSAGES)))
+    first = found["fr/parts/_category_.category-wheels-and-axles.md"]
+    assert first[:2] == ("Roues", "/fr/docs/category/wheels-and-axles")
+    second = found["fr/parts/_category_.category-wheels-and-axles-1.md"]
+    assert second[0] == "More"
+    assert second[2] == "Ce qui tourne.\n\n- **Magasin**\n- **Hub**: Turns."
 
 
 def test_a_generated_index_with_items_of_code_is_reported(site: Path) -> None:
