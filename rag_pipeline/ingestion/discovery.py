@@ -26,7 +26,7 @@ from rag_pipeline.core.site.addresses import PagePatterns, make_patterns
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import SiteFileError, find_root, is_inside, read_site_file
 from rag_pipeline.core.sources import Source, SourceKind, find_place, find_source
-from rag_pipeline.ingestion.cards import has_generated_index, is_category, list_indexes
+from rag_pipeline.ingestion.cards import list_indexes
 from rag_pipeline.ingestion.markdown.source import Visibility, find_visibility, normalize_source
 from rag_pipeline.ingestion.site.manifest import read_manifest
 from rag_pipeline.ingestion.splicing import hash_content, read_imports, shows_cards
@@ -232,7 +232,7 @@ def _read_entry(walk: _Walk, entry: os.DirEntry[str], doc_path: str, ancestors: 
 
 
 def _add_indexes(walk: _Walk, folder: Path, prefix: str) -> None:
-    """Add the generated indexes that the sidebars of a docs folder declare."""
+    """Add the generated indexes of a docs folder."""
     for place, text in list_indexes(folder, walk.root, walk.source):
         doc_id, data = parse_doc_id(prefix + place), text.encode("utf-8", "surrogatepass")
         digest = hash_content(data, {})
@@ -243,11 +243,9 @@ def _add_indexes(walk: _Walk, folder: Path, prefix: str) -> None:
 
 
 def _may_be_page(walk: _Walk, doc_path: str) -> bool:
-    """Return True for a Markdown file of the source, and for a category that may have an index."""
+    """Return True for a file of the source that becomes a page."""
     if walk.source is not None and walk.source.kind is SourceKind.API:
         return find_place(walk.source, doc_path) in (walk.source.include or ())
-    if is_category(doc_path):
-        return walk.source is None or walk.source.kind is SourceKind.DOCS
     return walk.patterns.builds(find_place(walk.source, doc_path))
 
 
@@ -297,13 +295,11 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         digest, visibility = known.sha256, Visibility.LISTED
     else:
         content = read_site_file(path, walk.root)
-        if is_category(doc_path) and not has_generated_index(place, path, content):
-            return
         imported = read_imports(place, path, content, built, walk.source)
         digest = hash_content(content, imported)
         is_page = walk.source is None or walk.source.kind is not SourceKind.API
         visibility = find_visibility(normalize_source(content)) if is_page else Visibility.LISTED
-        if imported or shows_cards(path.name, content):
+        if imported or shows_cards(content):
             mtime_ns = -1  # a later scan reads the file again, to see changes of the other files
     doc = DiscoveredDoc(doc_id, path, digest, status.st_size, mtime_ns, built, walk.source)
     walk.found[visibility].append(doc)
@@ -312,11 +308,8 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
 def _find_translation(
     walk: _Walk, entry: os.DirEntry[str], doc_path: str
 ) -> tuple[Path, os.stat_result]:
-    """Return the file of a page in the locale that is being read, or else in the default locale.
-
-    Docusaurus reads no category from the folder of translations.
-    """
-    if walk.source and walk.source.fallback and not is_category(doc_path):
+    """Return the file of a page in the locale that is being read, or else in the default locale."""
+    if walk.source and walk.source.fallback:
         translated = walk.source.folder / find_place(walk.source, doc_path)
         with suppress(FileNotFoundError, NotADirectoryError):
             return translated, translated.stat()

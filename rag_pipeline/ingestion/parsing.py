@@ -20,7 +20,7 @@ from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place
 from rag_pipeline.core.text.sentences import find_page_line
-from rag_pipeline.ingestion.cards import UNREAD_FIELD, is_category, write_category
+from rag_pipeline.ingestion.cards import UNREAD_FIELD
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation, write_spec
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, Use
@@ -37,7 +37,7 @@ from rag_pipeline.ingestion.splicing import (
     is_spec,
     locate_page,
     place_images,
-    read_imports,
+    read_doc_imports,
     settle_images,
 )
 
@@ -95,20 +95,17 @@ def parse_doc(
     if source is None:
         source = read_doc(doc)
     if imported is None:
-        place = find_place(doc.source, doc.doc_id)
-        imported = read_imports(place, doc.path, source, doc.built, doc.source)
+        imported = read_doc_imports(doc, source)
     text = normalize_source(source)
     spec = None
-    if is_category(doc.doc_id):
-        text = write_category(text, imported)
-    elif is_spec(doc.doc_id):
+    if is_spec(doc.doc_id):
         spec = write_spec(text, _locate(doc), imported)
         if spec is None:
             problem = "it is not an OpenAPI document in JSON or YAML. Correct or remove its source"
             raise DocumentReadError(doc.doc_id, problem)
         text = spec.text
     front_matter = read_front_matter(doc.doc_id, text)
-    is_written = spec is not None or is_category(doc.doc_id) or bool(doc.written)
+    is_written = spec is not None or bool(doc.written)
     mdx = not is_written and is_mdx(doc.doc_id, front_matter, site)
     content = read_content(
         text,
@@ -119,7 +116,7 @@ def parse_doc(
         component_text=site.component_text,
     )
     if is_written and spec is None:  # a card of a generated index may name a component
-        unread = (CARD_LIST,) if doc.written and front_matter.flag(UNREAD_FIELD) else ()
+        unread = (CARD_LIST,) if front_matter.flag(UNREAD_FIELD) else ()
         content = replace(content, uses=(), unread_tags=unread)
     content, problems = _add_operation(doc, front_matter, content)
     if spec is not None:

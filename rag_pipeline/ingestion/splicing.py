@@ -20,6 +20,7 @@ from rag_pipeline.core.errors import FrontMatterError
 from rag_pipeline.core.models import SITE_FILES, Block, Container, Figure, Heading, SiteSettings
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, is_inside, read_site_file
+from rag_pipeline.core.sources import find_place
 from rag_pipeline.core.text.sentences import LineOrigin, PageNotes
 from rag_pipeline.ingestion.cards import has_all_cards, is_category, read_cards, write_cards
 from rag_pipeline.ingestion.markdown.constructs.code import CODE_TAG, fence_code
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import DiscoveredDoc
     from rag_pipeline.core.sources import Source
 
 
@@ -159,8 +161,8 @@ def read_imports(
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
     of_spec = is_spec(path.name)
-    if shows_cards(path.name, content):
-        found |= read_cards(place, path, content, find_page_root(place, path), source)
+    if shows_cards(content):
+        found |= read_cards(place, path, find_page_root(place, path), source)
     if next(_list_targets(content, of_spec=of_spec), None) is None:
         return found
     site_dir, root = find_site_dir(place, path), find_page_root(place, path)
@@ -181,9 +183,15 @@ def read_imports(
     return found
 
 
-def shows_cards(name: str, content: bytes) -> bool:
+def read_doc_imports(doc: DiscoveredDoc, content: bytes) -> dict[str, bytes | None]:
+    """Read all files that a document imports. A page that the site generates imports none."""
+    place = find_place(doc.source, doc.doc_id)
+    return {} if doc.written else read_imports(place, doc.path, content, doc.built, doc.source)
+
+
+def shows_cards(content: bytes) -> bool:
     """Return True if a file may list other pages, which may also be none at present."""
-    return CARD_LIST.encode() in content or is_category(name)
+    return CARD_LIST.encode() in content
 
 
 def _list_targets(content: bytes, *, of_spec: bool) -> Iterator[str]:

@@ -26,7 +26,6 @@ from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc, Stage
 from rag_pipeline.core.protocols import LedgerEntry, PointFilter
 from rag_pipeline.core.rules import check_point
-from rag_pipeline.core.sources import find_place
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
@@ -39,7 +38,7 @@ from rag_pipeline.ingestion.markdown.source import (
     read_doc,
 )
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.splicing import hash_content, read_imports
+from rag_pipeline.ingestion.splicing import hash_content, read_doc_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -214,10 +213,9 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     start = time.perf_counter()
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
-    place = find_place(work.doc.source, work.doc.doc_id)
     data = read_doc(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    imported = read_imports(place, work.doc.path, data, work.doc.built, work.doc.source)
+    imported = read_doc_imports(work.doc, data)
     # If the scan found another hash, no file has the size, so the next scan reads the file again.
     digest = hash_content(data, imported)
     if digest != work.doc.sha256:

@@ -188,6 +188,29 @@ def test_translations_that_cannot_be_read_leave_the_labels(docs: Path, messages:
     assert _read(docs, source)["fr/parts/_category_.json"][0] == "Wheels and axles"
 
 
+def test_indexes_with_the_same_label_have_addresses_in_the_order_of_the_sidebar(docs: Path) -> None:
+    for name, position in (("a", 3), ("b", 1), ("b/c", 1), ("empty", 2)):
+        folder = docs / name
+        folder.mkdir(parents=True)
+        fields = {"position": position, "link": {"type": "generated-index"}}
+        (folder / "_category_.json").write_text(_category(**fields))
+        if name != "empty":
+            _write(folder, page_md="Text.\n")
+    (docs / "b" / "loop").symlink_to(docs)
+    found = {place: url for place, (_, url, _) in _read(docs).items() if "category" in url}
+    assert found == {
+        "b/_category_.json": "/docs/category/wheels-and-axles",
+        "b/c/_category_.json": "/docs/category/wheels-and-axles-1",
+        "a/_category_.json": "/docs/category/wheels-and-axles-2",
+    }
+
+
+def test_an_index_without_a_label_has_the_name_of_its_folder(docs: Path) -> None:
+    _write(docs, **{"01-tools__page_md": "Text.\n"})
+    (docs / "01-tools" / "_category_.json").write_text('{"link": {"type": "generated-index"}}')
+    assert _read(docs)["01-tools/_category_.json"][:2] == ("tools", "/docs/category/tools")
+
+
 def test_a_generated_index_may_have_its_own_slug(docs: Path) -> None:
     link = {"type": "generated-index", "slug": "/wheels"}
     (docs / "parts" / "_category_.json").write_text(_category(link=link))
