@@ -285,7 +285,9 @@ _POSSESSIVES: Final = frozenset({"its", "their", "his", "her"})
 _PRONOUNS: Final = _POSSESSIVES | frozenset({
     "it", "they", "them", "he", "him", "she", "ones", "former", "latter",
 })  # fmt: skip
-_ORDINALS: Final = frozenset({"first", "second", "third"})
+_ORDINALS: Final = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+)  # fmt: skip
 _COUNTS: Final = frozenset({"two", "three", "four"})
 _DEMONSTRATIVES: Final = frozenset({"this", "these", "those"})
 _ARTICLES: Final = frozenset({
@@ -327,11 +329,12 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
 
     The earlier question is the latest one that makes sense on its own. If follow-ups were asked
     since then, the last of them is added too, unless the question is a full one, whose pronoun
-    means the subject. Only questions count, never answers. A question that only asks to say the
-    same in another way, such as "shorter please", adds nothing itself. Of a correction, such as
-    "I meant the hand", the words after "I meant" count. They take the place of the term whose
-    meaning was asked before, or of the latest follow-up. The question is returned unchanged if it
-    makes sense on its own, is small talk, has over 500 characters, or if none was asked before.
+    means the subject. Of answers, only the name of a list item counts, see `_choose_item`. A
+    question that only asks to say the same in another way, such as "shorter please", adds nothing
+    itself. Of a correction, such as "I meant the hand", the words after "I meant" count. They take
+    the place of the term whose meaning was asked before, or of the latest follow-up. The question
+    is returned unchanged if it makes sense on its own, is small talk, has over 500 characters, or
+    if none was asked before.
 
     Args:
         question: The question as asked.
@@ -342,6 +345,11 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     """
     if not turns:
         return question
+    return _choose_item(question, turns) or _add_earlier(question, turns)
+
+
+def _add_earlier(question: str, turns: Sequence[Turn]) -> str:
+    """Return a question that chooses nothing, with what it needs of the earlier questions."""
     correction = _CORRECTS.match(question)
     asked = question[correction.end() :].strip() if correction else question.strip()
     if not needs_earlier(question):
@@ -351,10 +359,10 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
         earlier = _shorten(remove_small_talk(turns[at].question))
         if not earlier or _is_small_talk(earlier):
             continue
-        was_corrected = _CORRECTS.match(earlier) is not None
-        if was_corrected:
+        is_changed = _CORRECTS.match(earlier) is not None or _find_choice(earlier) is not None
+        if is_changed:
             earlier = _shorten(complete_question(earlier, turns[:at]))
-        if was_corrected or not needs_earlier(earlier):
+        if is_changed or not needs_earlier(earlier):
             subject = read_question(earlier).subject
             if correction and subject:
                 before, _, after = earlier.rpartition(subject)
@@ -366,6 +374,110 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
             return " ".join(part for part in parts if part)
         between = between or ("" if _asks_for_style(earlier) else earlier)
     return f"{between} {added}".strip() if between else question
+
+
+_MAX_NAME_WORDS: Final = 12
+_MAX_NAME_CHARS: Final = 100
+_CHOICE: Final = re.compile(
+    rf"(?:\bthe\s+|^\W*(?=\w+\s+one\b))(?:(?P<word>{'|'.join(_ORDINALS)}|last|former|latter)"
+    r"|(?P<digits>\d{1,2})(?:st|nd|rd|th))\b(?:\s+(?P<thing>[^\W\d_]+)(?!\s+of\b)"
+    r"|(?=\s*[?.!,;:]|\s*$))"
+    r"|^(?:\w+\s+){0,2}?(?:number|option|point|step|item)\s+(?P<number>\d{1,2})(?=\W*$)",
+    re.IGNORECASE,
+)
+"""Words that choose something of a list, such as "the second one", "the third point", "step 2"."""
+
+_LISTED: Final = find_distinct_terms("one option point item step reason way method type kind thing")
+_LIST_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]+(?P<item>\S.*)")
+_NAME: Final = re.compile(
+    r"(?:\*\*|__)(?P<bold>[^*_\n]+)(?:\*\*|__)|(?P<text>.+?)(?=:(?:\s|$)|[.;?!](?:\s|$)|\s[(\u2013\u2014-]|$)"
+)
+_ENUMERATED: Final = re.compile(
+    r":\s(?P<names>[^,.;:\n]{1,80},\s(?:[^,.;:\n]{1,80},\s){1,20}[^,.;:\n]{1,80})[.\n]"
+)
+"""Three or more things after a colon, such as "Three rules hold: keep still, wait, and listen."."""
+_LINKED: Final = re.compile(r"\[([^\]\n]*)\]\([^()\s]*\)")
+
+
+def _choose_item(question: str, turns: Sequence[Turn]) -> str:
+    """Return a question with the name of what it chooses by words such as "the second one".
+
+    It chooses from the things that an earlier question compares, or else from the first list in the
+    answer to it. The latest question with such things counts, but none before the latest question
+    that makes sense on its own. That question precedes the name of a list item. The text is empty
+    if the question chooses nothing, or nothing that is there.
+    """
+    correction = _CORRECTS.match(question[:MAX_FOLLOW_UP_CHARS])
+    asked = question[correction.end() if correction else 0 :]
+    chosen = _find_choice(asked)
+    if chosen is None:
+        return ""
+    things = find_distinct_terms(chosen["thing"] or "")
+    before = asked[: chosen.start()]
+    continued = _CONTINUES.match(before.casefold())
+    before = before[continued.end() if continued else 0 :].strip()
+    name = ""
+    for turn in reversed(turns):
+        earlier = _shorten(turn.question)
+        if _find_choice(earlier) or _is_small_talk(earlier):  # the list is in the answer before
+            continue
+        if not name and things <= _LISTED | find_distinct_terms(earlier):
+            name = _pick_name(chosen, _list_names(turn))
+        named = f"{before} {name}{asked[chosen.end() :]}".strip() if name else ""
+        if name and read_question(earlier).kind is QuestionKind.COMPARISON:
+            return named
+        if not needs_earlier(earlier):
+            return f"{earlier} {named}" if name else ""
+    return ""
+
+
+def _find_choice(question: str) -> re.Match[str] | None:
+    """Return the words that choose something of a list; None if there are none.
+
+    A noun after "the second" may be any word, so nothing else may be the subject of the question.
+    """
+    chosen = _CHOICE.search(question[:MAX_FOLLOW_UP_CHARS])
+    if chosen is None or (chosen["thing"] or "one").lower() == "one":
+        return chosen
+    others = question[: chosen.start()] + question[chosen.end() :]
+    return None if any(map(_is_content, _WORD.findall(others.casefold()))) else chosen
+
+
+def _pick_name(chosen: re.Match[str], names: Sequence[str]) -> str:
+    word = (chosen["word"] or "").lower()
+    if len(names) < 2:  # one thing is no choice
+        return ""
+    if word in {"last", "latter"}:
+        return names[-1]
+    if word == "former":
+        return names[0]
+    number = int(chosen["digits"] or chosen["number"] or _ORDINALS.index(word) + 1)
+    return names[number - 1] if 0 < number <= len(names) else ""
+
+
+def _list_names(turn: Turn) -> list[str]:
+    """Return the names of the things that a question compares, or that its answer lists."""
+    from rag_pipeline.retrieval.search import split_question  # noqa: PLC0415  # loads numpy
+
+    if read_question(turn.question).kind is QuestionKind.COMPARISON:
+        return [_ARTICLE.sub("", part) for part in split_question(turn.question)]
+    names: list[str] = []
+    for line in turn.answer.splitlines():
+        if found := _LIST_ITEM.match(line):
+            names.append(_read_name(found["item"]))
+        elif line.strip() and not line[0].isspace():
+            if len(names) > 1:
+                break
+            names = []
+    enumerated = None if names else _ENUMERATED.search(turn.answer)
+    return re.split(r",\s(?:(?:and|or)\s)?", enumerated["names"]) if enumerated else names
+
+
+def _read_name(item: str) -> str:
+    """Return what a list item is about: its bold words, or its text up to a mark."""
+    found = _NAME.match(_LINKED.sub(r"\1", item).replace("`", ""))
+    text = (found["bold"] or found["text"]) if found else item
+    return " ".join(text.split()[:_MAX_NAME_WORDS])[:_MAX_NAME_CHARS].strip(" .:*_")
 
 
 _RECALLS: Final = re.compile(

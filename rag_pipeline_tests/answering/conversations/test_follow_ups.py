@@ -228,6 +228,63 @@ def test_a_correction_takes_the_place_of_the_subject(
     assert complete_question(question, [Turn(earlier)]) == completed
 
 
+LISTED: Final = """**[Rollup > Plugins](/plugins)** [1]
+
+Plugins can do three things:
+
+- **Load files.** A loader returns the text of a file.
+- [Resolve names](/resolve): where a file is.
+  - a nested item
+- Write `code`
+
+**[Other](/other)** [2]
+
+1. One
+2. Two
+"""
+ENUMERATED: Final = (
+    "A plugin has three hooks: load a file,\nresolve a name, and write code. It is fast."
+)
+WHICH: Final = "What can a Rollup plugin do?"
+
+
+@pytest.mark.parametrize(
+    ("question", "completed"),
+    [
+        ("the second one", f"{WHICH} Resolve names"),
+        ("And the third?", f"{WHICH} Write code?"),
+        ("explain the first one please", f"{WHICH} explain Load files please"),
+        ("When do I need the 2nd one?", f"{WHICH} When do I need Resolve names?"),
+        ("last one", f"{WHICH} Write code"),
+        ("no, I meant the second", f"{WHICH} Resolve names"),
+        ("what is the second thing?", f"{WHICH} what is Resolve names?"),
+        ("the first plugin", f"{WHICH} Load files"),
+        ("number 2", f"{WHICH} Resolve names"),
+        ("the fourth one", f"{WHICH} the fourth one"),
+        ("First, how do I write a plugin for Vite?", "First, how do I write a plugin for Vite?"),
+        ("What is the second law of motion?", "What is the second law of motion?"),
+        ("When does the first step of a build end?", "When does the first step of a build end?"),
+        ("What is the first thing to install?", "What is the first thing to install?"),
+    ],
+)
+def test_a_question_can_choose_an_item_of_a_list(question: str, completed: str) -> None:
+    turns = [Turn("How do eggs foam?", "1. Egg\n2. Foam\n"), Turn(WHICH, LISTED), Turn("thanks")]
+    assert complete_question(question, turns) == completed
+
+
+def test_a_second_choice_is_from_the_same_list_and_a_follow_up_is_about_it() -> None:
+    turns = [Turn(WHICH, ENUMERATED), Turn("Why?"), Turn("the first one", "1. Egg\n2. Foam\n")]
+    assert complete_question("and the second?", turns) == f"{WHICH} resolve a name?"
+    turns += [Turn("and the third one?")]
+    assert complete_question("And on Linux?", turns) == f"{WHICH} write code? And on Linux?"
+
+
+def test_a_question_can_choose_a_side_of_a_comparison() -> None:
+    turns = [Turn("What is the difference between a loader and a plugin?", LISTED)]
+    assert complete_question("When do I use the second one?", turns) == "When do I use plugin?"
+    assert complete_question("And the former?", turns) == "loader?"
+
+
 def test_a_question_after_a_correction_gets_its_words() -> None:
     turns = [Turn("How fast is the loader?"), Turn("I mean the linker")]
     completed = "How fast is the loader? the linker Is it safe?"
