@@ -60,7 +60,7 @@ def test_the_first_page_in_a_list_without_pages_indexes_the_list_again(
 ) -> None:
     link = '{"label": "All", "link": {"type": "generated-index", "description": "Of all."}}'
     text = link if name.endswith(".json") else "Of all.\n\n<DocCardList />\n"
-    book = make_book(tmp_path, {f"parts/{name}": text}, memory=True)
+    book = make_book(tmp_path, {"intro.md": "Text.\n", f"parts/{name}": text}, memory=True)
     book.ingest()
     book.write("parts/rim.md", "---\ntitle: Rim\n---\n\nThe rim holds the tyre.\n")
     assert book.ingest().docs_processed == 2
