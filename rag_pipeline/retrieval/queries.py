@@ -130,9 +130,14 @@ def _clean(values: Sequence[str] | None, *, any_allowed: bool) -> list[str]:
 MAX_QUESTION_CHARS: Final = 5_000
 MAX_SELECTION_CHARS: Final = 20_000
 MAX_TOP_K: Final = 100
-_FULL_WIDTH: Final = {
-    code + 0xFEE0: code for code in range(0x80) if chr(code).isalnum()
-}  # letters and digits as Chinese and Japanese keyboards write them; no book has them
+_REPLACED: Final = {
+    # Letters and digits as Chinese and Japanese keyboards write them; no book has them.
+    **{code + 0xFEE0: code for code in range(0x80) if chr(code).isalnum()},
+    **{code: " " for code in range(0xA0) if not (chr(code).isprintable() or chr(code) in "\t\n\r")},
+    # Invisible characters of copied texts. Joiners stay, because Persian words need them.
+    **dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff")),
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),
+}
 _SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
 
 
@@ -182,14 +187,15 @@ class Query:
     def __post_init__(self) -> None:
         """Replace unpaired surrogates, which JSON can contain but UTF-8 cannot, by `?`.
 
-        Full-width letters and digits of the question become plain ones.
+        Full-width letters and digits of the question become plain ones, and control characters
+        become blanks. Its invisible characters are removed.
         """
         for name in ("question", *_SELECTION_FIELDS, "source_url"):
             value = getattr(self, name)
             if isinstance(value, str):
                 object.__setattr__(self, name, value.encode("utf-8", "replace").decode())
         if isinstance(self.question, str):
-            object.__setattr__(self, "question", self.question.translate(_FULL_WIDTH))
+            object.__setattr__(self, "question", self.question.translate(_REPLACED))
 
     @property
     def result_count(self) -> int:

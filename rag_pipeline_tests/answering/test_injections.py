@@ -88,7 +88,7 @@ def test_the_prompt_of_a_model_keeps_the_injection_between_the_marks(
     assert system.content == build_instruction(Mode.SELECTED_TEXT_ONLY, Voice())
     assert user.content.startswith(
         f"=== SOURCE 1 {key} ===\n{selection}\n\n"
-        f"=== QUESTION {key} ===\n{question}\n=== END {key} ===\n"
+        f"=== QUESTION {key} ===\n{Query(question).question}\n=== END {key} ===\n"
     )
     assert key not in question + selection
 

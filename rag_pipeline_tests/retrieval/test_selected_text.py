@@ -201,6 +201,12 @@ def test_full_width_letters_of_a_question_become_plain_ones() -> None:
     assert (query.question, query.selected_text) == ("What is ROS2？", "Ｒ")  # noqa: RUF001
 
 
+def test_invisible_characters_of_a_question_do_not_count() -> None:
+    question = "\ufeffwhat\x00is\x1f a ge\u00adar\u200b\u202c?\n"
+    assert Query(question).question == "what is  a gear?\n"
+    assert Query("a\u200cb\u200d").question == "a\u200cb\u200d"
+
+
 def test_unpaired_surrogates_in_a_query_become_question_marks() -> None:
     query = ask(
         "What is \udc80 this?",
