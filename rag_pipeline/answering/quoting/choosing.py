@@ -50,7 +50,11 @@ _SHORT: Final = re.compile(r"(?<=\s)\(([^()]*)\)")  # without a blank before, it
 _NUMBERED: Final = re.compile(r"^([^:]*\d):\s")
 _AFTER_COLON: Final = re.compile(r":\s.*")
 _LABELLED: Final = re.compile(r"(?:\*\*|__)[^*_\n]+(?:(?:\*\*|__)\s?:|:(?:\*\*|__))")
-_VERSION: Final = re.compile(r"\s\d[\d.]*$")
+_ADDED: Final = re.compile(
+    r"^(?:introduction\s+to|overview\s+of)\s|\s(?:\d[\d.]*|overview|introduction|basics)$",
+    re.IGNORECASE,
+)
+"""Words of a heading that say nothing about its subject, and the number of a version."""
 _SAYS: Final = (
     r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
     r"|means?\b|refers?\s+to\b|denotes?\b|stands?\s+for\b|describes?\b)"
@@ -102,13 +106,13 @@ def _is_named(heading: str, subject: str) -> bool:
 
     `Intersection over union (IoU)` is named by each of its two names and by both together, and
     `Spanning tree protocol (STP)` by `STP protocol` too. `Module 2: Sensors` is named by the words
-    before the colon. A number at the end, such as that of a version, may be missing from the
-    subject.
+    before the colon. Words such as "overview" and a number at the end, such as that of a version,
+    may be missing from the subject.
     """
     short = _SHORT.findall(heading)
     names = [heading, _BRACKETS.sub(" ", heading), *short]
     names += _NUMBERED.findall(heading)
-    names += [_VERSION.sub("", name) for name in names]
+    names += [_ADDED.sub("", name) for name in names]
     asked = [subject, _BRACKETS.sub(" ", subject), *_BRACKETS.findall(subject)]
     terms = {tuple(extract_terms(name)) for name in asked} - {()}
     whole = find_distinct_terms(heading)
@@ -220,7 +224,9 @@ _ITEM: Final = re.compile(
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 
 
-def compares_things(part: Part, worth: Mapping[str, float]) -> bool:
+def compares_things(
+    part: Part, worth: Mapping[str, float], sides: Sequence[AbstractSet[str]] = ()
+) -> bool:
     """Return True if a part has a place for each of the things that are compared.
 
     Two cells of the first row of a table, or two cells of its first column, each name something of
@@ -229,20 +235,37 @@ def compares_things(part: Part, worth: Mapping[str, float]) -> bool:
     Args:
         part: A part of a source.
         worth: The share of each term of the question.
+        sides: The terms that only the one and only the other thing has, if they are known.
     """
     if TextBlockKind.LIST in part.kinds:
         items = _ITEM.findall(part.text)
-        return _name_two([item for item in items if worth.keys() & extract_terms(item)[:1]], worth)
+        named = [item for item in items if worth.keys() & extract_terms(item)[:1]]
+        return _name_two(named, worth, sides)
     if TextBlockKind.TABLE not in part.kinds:
         return False
     rows = [_CELL_END.split(row) for row in _ROW.findall(part.text)]
     if not rows:
         return False
-    return any(_name_two(cells, worth) for cells in (rows[0], [row[0] for row in rows[1:]]))
+    return any(_name_two(cells, worth, sides) for cells in (rows[0], [row[0] for row in rows[1:]]))
 
 
-def _name_two(cells: list[str], worth: Mapping[str, float]) -> bool:
+def find_sides(question: str) -> tuple[set[str], ...]:
+    """Return the terms that only one of two compared things has; empty if that is not clear."""
+    from rag_pipeline.retrieval.search import split_question  # noqa: PLC0415  # loads numpy
+
+    named = [find_distinct_terms(part) for part in split_question(question)]
+    sides = tuple(one.difference(*(other for other in named if other is not one)) for one in named)
+    return sides if len(sides) == 2 and all(sides) else ()
+
+
+def _name_two(
+    cells: list[str], worth: Mapping[str, float], sides: Sequence[AbstractSet[str]]
+) -> bool:
     named = [worth.keys() & find_distinct_terms(cell) for cell in cells]
+    if sides:
+        of_sides = [[not terms.isdisjoint(side) for side in sides] for terms in named]
+        if not ([True, False] in of_sides and [False, True] in of_sides):
+            return False
     return any(
         first - second and second - first and _share(first | second, worth) >= _LEAST_SHARE
         for first, second in combinations(filter(None, named), 2)
@@ -333,6 +356,7 @@ def value_parts(
     defines = asked.kind is QuestionKind.DEFINITION
     names = list_names(asked.subject, weights)
     asks_trouble = asked.kind is QuestionKind.PROBLEM or _ASKS_TROUBLE.search(question) is not None
+    sides = find_sides(question) if asked.kind is QuestionKind.COMPARISON else ()
     about_book = names_book(question)
     step = SUB_RANK_STEP if about_book else rank_step
     valued: list[ValuedPart] = []
@@ -354,7 +378,7 @@ def value_parts(
             if defines and not part.lists_pages:
                 whole, *short = (measure_definition(part, name) for name in names)
                 degree = max(whole, *(_NAMED * one for one in short), 0.0)
-            points, reason = _judge_things(part, asked, worth)
+            points, reason = _judge_things(part, asked, worth, sides)
             if degree >= BELOW or (degree and better < EVIDENCE_DEPTH):
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
@@ -386,9 +410,14 @@ def find_share(worth: Mapping[str, float], terms: AbstractSet[str]) -> float:
     return sum(share for term, share in worth.items() if term in terms)
 
 
-def _judge_things(part: Part, asked: ReadQuestion, worth: Mapping[str, float]) -> tuple[float, str]:
+def _judge_things(
+    part: Part,
+    asked: ReadQuestion,
+    worth: Mapping[str, float],
+    sides: Sequence[AbstractSet[str]],
+) -> tuple[float, str]:
     """Return what a part gains by what it compares, lists or repairs, with the reason."""
-    if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth):
+    if asked.kind is QuestionKind.COMPARISON and compares_things(part, worth, sides):
         return _COMPARISON, "compares the things that are asked"
     if asked.kind is QuestionKind.LIST and lists_things(part, asked.subject, worth):
         return _LISTING, f"lists {asked.subject}"

@@ -128,7 +128,7 @@ _REPORTS: Final = re.compile(
     rf"|{_TELLS}(?:\S+\s+){{1,6}}?"
     r"(?:(?:do|does|did|is|are|can|will|has|have|wo|ca)(?:n't|\s+not)|cannot|won?t|doesnt|isnt"
     r"|(?:says\s+|is\s+)?unable|not\s+\w+ing\b|\w+s\s+(?:nothing|no)\b"
-    r"|fails?\b|crashes\b|freezes\b|hangs\b|(?:stopped|keeps?)\s+\w+ing\b"
+    r"|fails?\b|failed\W*$|crashes\b|freezes\b|hangs\b|(?:stopped|keeps?)\s+\w+ing\b"
     r"|(?:an?|the)\s+error\b|(?:denied|refused|rejected|aborted)\b"
     r"|(?:is|are|gets?)\s+(?:\w+\s+)?(?:empty|missing|stuck|broken|wrong|lost)\b)"
     rf"|{_TELLS}(?!{_VERB}\b)(?:\S+\s+){{1,4}}?"

@@ -156,6 +156,12 @@ def test_a_table_that_does_not_name_both_things_compares_nothing(table: str) -> 
     assert found[0] == near.text
 
 
+def test_a_table_that_names_two_words_of_one_thing_compares_nothing() -> None:
+    near = make_source("Milk bread is softer than a bread soup.")
+    table = make_source("| Part | Time |\n|---|---|\n| Milk | 1 h |\n| Bread | 2 h |", score=0.4)
+    assert choose("milk bread vs bread soup", near, table)[0] == near.text
+
+
 def test_a_passage_that_the_reader_has_seen_is_not_the_main_passage_again() -> None:
     sources = [replace(make_source(text), number=at) for at, text in enumerate([WALKING, SENSING])]
     question = "What is the capture point? How is it measured?"
@@ -189,6 +195,8 @@ ENTRY_LIST = "Terms:\n\n" + "\n".join(
         ("model predictive control", "It plans.", "Model predictive control (MPC)", 0.85),
         ("STP protocol", "It cuts loops.", "Spanning tree protocol (STP)", 0.85),
         ("ROS", "A set of libraries.", "ROS 2", 0.85),
+        ("crust", "The outer part.", "Crust overview", 0.85),
+        ("crust", "The outer part.", "Introduction to crusts", 0.85),
         ("crust", "Crusts are what you hear.", "Crust", 1.0),
         ("crust", "**The crust** (rind) breaks.", "Crust", 1.0),
         ("crust", "Bake it. The crust is the outer part.", "Crust", 1.0),

@@ -255,6 +255,7 @@ def test_the_clauses_of_a_long_text_that_may_be_its_question_are_found() -> None
         "server does not start",
         "widget not updating",
         "the build fails with an error",
+        "build failed",
         "cannot find package",
         "error: no module named foo",
         "the picture is empty",
@@ -291,6 +292,7 @@ def test_a_report_that_something_does_not_work_is_read_as_a_problem(question: st
         "a node is a process",
         "sensors when to use them",
         "changes to the interface",
+        "repeat failed steps",
     ],
 )
 def test_other_questions_with_a_negation_are_no_report(question: str) -> None:
