@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
+from uuid import uuid4
 
 import dagster as dg
 
@@ -153,26 +154,16 @@ def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Sca
         with suppress(StoreError):
             found = list(check_indexed(context, {indexed[key] for key in late}))
             runs = instance.get_runs(limit=1)
+            # Dagster stores only one verdict of a check on a document for each run, and so for all
+            # verdicts without a run. If the history has no run, they get the id of a missing one.
+            run_id = runs[0].run_id if runs else str(uuid4())
             for verdict in judge(instance, found):
-                _log_later(instance, runs, verdict)
-
-
-def _log_later(
-    instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun], verdict: dg.AssetCheckEvaluation
-) -> None:
-    """Record a verdict as one of the newest run, or without a run if there has never been one.
-
-    Dagster can store only one verdict of a check on a partition that belongs to no run.
-    """
-    if not runs:
-        instance.report_runless_asset_event(verdict)
-        return
-    event = dg.DagsterEvent(
-        event_type_value=dg.DagsterEventType.ASSET_CHECK_EVALUATION.value,
-        job_name=runs[0].job_name,
-        event_specific_data=verdict,
-    )
-    instance.report_dagster_event(event, runs[0].run_id)
+                event = dg.DagsterEvent(
+                    event_type_value=dg.DagsterEventType.ASSET_CHECK_EVALUATION.value,
+                    job_name=runs[0].job_name if runs else "",
+                    event_specific_data=verdict,
+                )
+                instance.report_dagster_event(event, run_id)
 
 
 def _name_target(record: dg.EventLogRecord | None) -> Any:  # noqa: ANN401  # has no public name

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
+from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
-from rag_pipeline.orchestration.partitions import to_partition_key
+from rag_pipeline.orchestration.partitions import find_newest, to_partition_key
 from rag_pipeline.orchestration.resources import EvaluationResource, Ingestion
 from rag_pipeline_tests.book import PAGES, make_book, make_page, make_paragraph
 from rag_pipeline_tests.orchestration.dagster_book import STAGES, DagsterBook
@@ -131,6 +133,23 @@ def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
     assert states == dict.fromkeys(indexed, "MATERIALIZED") | dict.fromkeys(failed, "FAILED")
     assert book.partitions == indexed | failed
     assert book.read_verdicts(*indexed) == dict.fromkeys(indexed, "SUCCEEDED")
+
+
+def test_a_history_without_runs_can_be_corrected_again(root: Path, empty_history: Path) -> None:
+    assert open_book(root).run().success
+    home = os.environ["DAGSTER_HOME"]
+    shutil.rmtree(home)
+    shutil.copytree(empty_history, home)
+    book = open_book(root)
+    scan = scan_docs(book.resource.context)
+    for _ in range(2):
+        reconcile(book.instance, book.resource.context, scan)
+        assert book.statuses("qdrant_points") == dict.fromkeys(PAGES, "MATERIALIZED")
+        assert book.read_verdicts(*PAGES) == dict.fromkeys(PAGES, "SUCCEEDED")
+        # Another process corrects the history at the same time.
+        for record in find_newest(book.instance, Stage.POINTS, PAGES).values():
+            assert record.asset_materialization
+            book.instance.report_runless_asset_event(record.asset_materialization)
 
 
 def die(*_: object) -> Any:  # noqa: ANN401  # it never returns
