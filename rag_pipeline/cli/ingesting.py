@@ -52,6 +52,8 @@ def ingest(
 
     Unchanged documents are skipped. Exits with code 1 if a document failed.
     """
+    from rag_pipeline.orchestration.instance import locate_home
+
     actions = {
         "--roll-back": roll_back,
         "--rebuild": rebuild,
@@ -72,7 +74,10 @@ def ingest(
         shown = f"Switched back to collection {collection_id}"
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
         return
+    has_history = locate_home(settings).exists()
     report = rebuild_index(context) if rebuild else ingest_changes(context)
+    if report.docs_unchanged and not has_history:  # it was deleted
+        correct_history(context)
     if prune_cache:
         from rag_pipeline.ingestion.audit import prune_embeddings
 

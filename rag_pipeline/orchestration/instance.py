@@ -51,11 +51,10 @@ def prepare_dagster_home(settings: Settings) -> Path:
         ConfigurationError: The folder cannot be created or written.
         StoreLockedError: A database is damaged, and another process opened the instance for 60 s.
     """
-    named = Path(settings.dagster_home).absolute() if settings.dagster_home else None
-    home = named or settings.state_dir / "dagster"
+    home, is_named = locate_home(settings), bool(settings.dagster_home)
     try:
         home.mkdir(parents=True, exist_ok=True)
-        if named is None:
+        if not is_named:
             _copy_instance_settings(home / "dagster.yaml")
         if _find_damaged(home):
             with lock_opening(home):  # another process may just create an empty database
@@ -65,7 +64,7 @@ def prepare_dagster_home(settings: Settings) -> Path:
                         f"{move_aside(path).name}. The history of earlier runs is in it"
                     )
     except OSError as error:
-        setting = "DATA_DIR" if named is None else "DAGSTER_HOME"
+        setting = "DAGSTER_HOME" if is_named else "DATA_DIR"
         if home.is_file():
             problem = f"{home} is a file, and Dagster needs a folder there"
             raise ConfigurationError(setting, problem, "Move the file away") from error
@@ -73,6 +72,12 @@ def prepare_dagster_home(settings: Settings) -> Path:
         raise ConfigurationError(setting, problem, "Choose a folder that you can write") from error
     os.environ["DAGSTER_HOME"] = str(home)
     return home
+
+
+def locate_home(settings: Settings) -> Path:
+    """Return the absolute path of Dagster's home folder, which may be missing."""
+    named = settings.dagster_home
+    return Path(named).absolute() if named else settings.state_dir / "dagster"
 
 
 def lock_opening(home: Path) -> AbstractContextManager[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from queue import Queue
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import pytest
 
 from rag_pipeline_tests.book import make_page, make_paragraph
@@ -278,6 +280,18 @@ def test_a_dagster_database_that_cannot_be_written_gives_one_line(
     assert_one_line(call("ingest"), 1, "dagster", "unable to open database", "disk space")
     records.rmdir()
     assert call("ingest", "--json").json["docs_processed"] == 1
+
+
+def test_an_ingest_without_changes_restores_the_partitions_of_a_deleted_history(
+    call: Callable[..., Outcome], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("ingest").code == 0
+    (home,) = command.root.glob("data/*/dagster")
+    shutil.rmtree(home)
+    assert call("ingest", "--json").json["docs_unchanged"] == 3
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    with dg.DagsterInstance.get() as instance:
+        assert len(instance.get_dynamic_partitions("docs")) == 3
 
 
 def test_a_terminated_ingest_says_so_and_the_next_one_continues(
