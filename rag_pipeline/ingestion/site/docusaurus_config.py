@@ -280,9 +280,10 @@ def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> S
     formats = {each.value for each in MarkdownFormat}
     url = read_value("url", config.get("url"), lambda value: str(value).startswith("http"))
     base = read_value("baseUrl", config.get("baseUrl"), lambda value: str(value).startswith("/"))
-    slash = read_value(
-        "trailingSlash", config.get("trailingSlash"), lambda value: isinstance(value, bool), None
-    )
+    trailing = config.get("trailingSlash")
+    if trailing in ("true", "false"):  # Docusaurus converts these texts
+        trailing = trailing == "true"
+    slash = read_value("trailingSlash", trailing, lambda value: isinstance(value, bool), None)
     form = read_value(
         "markdown.format",
         get_property(markdown, "format"),

@@ -89,6 +89,14 @@ def test_typescript_and_every_value_are_read(tmp_path: Path) -> None:
     assert settle(tmp_path, config, "docusaurus.config.ts") == expected
 
 
+@pytest.mark.parametrize(("text", "slash"), [("true", True), ("false", False)])
+def test_docusaurus_reads_a_text_as_a_trailing_slash(
+    tmp_path: Path, text: str, *, slash: bool
+) -> None:
+    config = CLASSIC.replace("presets", f"trailingSlash: '{text}', presets")
+    assert settle(tmp_path, config).trailing_slash is slash
+
+
 UNREADABLE = {
     "computed url": (
         CLASSIC.replace("'https://example.org'", "process.env.URL || 'https://example.org'"),
