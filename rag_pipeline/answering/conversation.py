@@ -345,7 +345,11 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     """
     if not turns:
         return question
-    return _choose_item(question, turns) or _add_earlier(question, turns)
+    return (
+        _choose_item(question, turns)
+        or _compare_latest(question, turns)
+        or _add_earlier(question, turns)
+    )
 
 
 def _add_earlier(question: str, turns: Sequence[Turn]) -> str:
@@ -387,6 +391,13 @@ _CHOICE: Final = re.compile(
 )
 """Words that choose something of a list, such as "the second one", "the third point", "step 2"."""
 
+_DIFFERENCE: Final = re.compile(
+    r"(?:(?:so|and|ok(?:ay)?)\W+)?(?:what(?:'s|s| is| are) the differences?"
+    r"(?: between (?:them|both|the two|these|those))?"
+    r"|how (?:do|are) (?:they|both|the two|these|those) (?:differ|different|compare)"
+    r"|compare (?:them|both|the two|these|those))\W*",
+    re.IGNORECASE,
+)
 _LISTED: Final = find_distinct_terms("one option point item step reason way method type kind thing")
 _LIST_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]+(?P<item>\S.*)")
 _NAME: Final = re.compile(
@@ -429,6 +440,16 @@ def _choose_item(question: str, turns: Sequence[Turn]) -> str:
         if not needs_earlier(earlier):
             return f"{earlier} {named}" if name else ""
     return ""
+
+
+def _compare_latest(question: str, turns: Sequence[Turn]) -> str:
+    """Return "what's the difference?" with the two terms whose meanings were asked last, or ""."""
+    if _DIFFERENCE.fullmatch(question.strip()[:MAX_FOLLOW_UP_CHARS]) is None:
+        return ""
+    latest = [read_question(turn.question) for turn in turns[-2:]]
+    subjects = [one.subject for one in latest if one.kind is QuestionKind.DEFINITION]
+    both = " and ".join(subjects)
+    return f"What is the difference between {both}?" if len(subjects) > 1 else ""
 
 
 def _find_choice(question: str) -> re.Match[str] | None:
@@ -583,14 +604,17 @@ def _asks_for_style(question: str) -> bool:
 def _names_no_subject(words: Sequence[str]) -> bool:
     """Return True for a question without a content word, and for a fragment such as "on ice?".
 
-    A verb after "I", "you" or "we" names none. A single word is a question about its meaning.
+    A verb after "I", "you" or "we" names none, and neither does one word after "which is". A single
+    word is a question about its meaning.
     """
     count = sum(
         _is_content(word) and (at == 0 or words[at - 1] not in _SPEAKERS)
         for at, word in enumerate(words)
     )
+    opening, verb, *_ = [*words, ""]
+    is_which = opening == "which" and verb in _AUXILIARIES and _ARTICLES.isdisjoint(words[2:3])
     if count == 0 or any(word in _AUXILIARIES for word in words):
-        return count == 0
+        return count <= is_which
     if words[0] in _PREPOSITIONS:
         return count <= _MAX_FRAGMENT_CONTENT
     return words[0] in _WH_WORDS and words[1:2] != ["to"] and count == 1

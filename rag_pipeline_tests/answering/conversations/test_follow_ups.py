@@ -52,6 +52,7 @@ What temperature should it have?
 Is that also true for rye?
 For how long?
 Which one is cheaper?
+Which is fastest?
 Why is it so dense?
 Or with honey?
 Does this also work for whole wheat?
@@ -138,6 +139,7 @@ How long does bread dough take to rise?
 Why does dough collapse after it has risen?
 How do I cut an onion without crushing it?
 Which flour is best for pizza?
+Which is the best flour?
 What is the difference between baking soda and baking powder?
 How much salt does pasta water need?
 Give me an example of a roux
@@ -283,6 +285,18 @@ def test_a_question_can_choose_a_side_of_a_comparison() -> None:
     turns = [Turn("What is the difference between a loader and a plugin?", LISTED)]
     assert complete_question("When do I use the second one?", turns) == "When do I use plugin?"
     assert complete_question("And the former?", turns) == "loader?"
+
+
+@pytest.mark.parametrize(
+    "question", ["What's the difference?", "how do they differ", "Compare them"]
+)
+def test_a_question_for_a_difference_compares_the_two_terms_that_were_asked(question: str) -> None:
+    turns = [Turn("Is it fast?"), Turn("What is Rollup?"), Turn("and what is a loader?")]
+    completed = "What is the difference between Rollup and loader?"
+    assert complete_question(question, turns) == completed
+    turns[1] = Turn("How fast is Rollup?")
+    assert "loader?" in complete_question(question, turns)
+    assert "between Rollup" not in complete_question(question, turns)
 
 
 def test_a_question_after_a_correction_gets_its_words() -> None:
