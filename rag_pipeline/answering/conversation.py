@@ -346,7 +346,7 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
     if not turns:
         return question
     return (
-        _choose_item(question, turns)
+        _choose_item(question, turns)[0]
         or _compare_latest(question, turns)
         or _add_earlier(question, turns)
     )
@@ -410,36 +410,50 @@ _ENUMERATED: Final = re.compile(
 _LINKED: Final = re.compile(r"\[([^\]\n]*)\]\([^()\s]*\)")
 
 
-def _choose_item(question: str, turns: Sequence[Turn]) -> str:
+def _choose_item(question: str, turns: Sequence[Turn]) -> tuple[str, str]:
     """Return a question with the name of what it chooses by words such as "the second one".
 
     It chooses from the things that an earlier question compares, or else from the first list in the
     answer to it. The latest question with such things counts, but none before the latest question
-    that makes sense on its own. That question precedes the name of a list item. The text is empty
-    if the question chooses nothing, or nothing that is there.
+    that makes sense on its own. That question precedes the name of a list item.
+
+    Returns:
+        The changed question and the whole item. Both are empty if the question chooses nothing, or
+        nothing that is there.
     """
     correction = _CORRECTS.match(question[:MAX_FOLLOW_UP_CHARS])
     asked = question[correction.end() if correction else 0 :]
     chosen = _find_choice(asked)
     if chosen is None:
-        return ""
+        return "", ""
     things = find_distinct_terms(chosen["thing"] or "")
     before = asked[: chosen.start()]
     continued = _CONTINUES.match(before.casefold())
     before = before[continued.end() if continued else 0 :].strip()
-    name = ""
+    item = ""
     for turn in reversed(turns):
         earlier = _shorten(turn.question)
         if _find_choice(earlier) or _is_small_talk(earlier):  # the list is in the answer before
             continue
-        if not name and things <= _LISTED | find_distinct_terms(earlier):
-            name = _pick_name(chosen, _list_names(turn))
-        named = f"{before} {name}{asked[chosen.end() :]}".strip() if name else ""
-        if name and read_question(earlier).kind is QuestionKind.COMPARISON:
-            return named
+        if not item and things <= _LISTED | find_distinct_terms(earlier):
+            item = _pick(chosen, _list_items(turn))
+        named = f"{before} {_read_name(item)}{asked[chosen.end() :]}".strip() if item else ""
+        if item and read_question(earlier).kind is QuestionKind.COMPARISON:
+            return named, item
         if not needs_earlier(earlier):
-            return f"{earlier} {named}" if name else ""
-    return ""
+            return (f"{earlier} {named}", item) if item else ("", "")
+    return "", ""
+
+
+def join_answers(question: str, turns: Sequence[Turn]) -> str:
+    """Return the text that a reader knows from earlier answers.
+
+    A list item that the question chooses is left out if it is a sentence, because the book may not
+    say more about it.
+    """
+    seen = "\n\n".join(turn.answer for turn in turns)
+    _, item = _choose_item(question, turns)
+    return seen.replace(item, "") if re.search(r"[.!?](?:\s|$)", item) else seen
 
 
 def _compare_latest(question: str, turns: Sequence[Turn]) -> str:
@@ -464,7 +478,7 @@ def _find_choice(question: str) -> re.Match[str] | None:
     return None if any(map(_is_content, _WORD.findall(others.casefold()))) else chosen
 
 
-def _pick_name(chosen: re.Match[str], names: Sequence[str]) -> str:
+def _pick(chosen: re.Match[str], names: Sequence[str]) -> str:
     word = (chosen["word"] or "").lower()
     if len(names) < 2:  # one thing is no choice
         return ""
@@ -476,8 +490,8 @@ def _pick_name(chosen: re.Match[str], names: Sequence[str]) -> str:
     return names[number - 1] if 0 < number <= len(names) else ""
 
 
-def _list_names(turn: Turn) -> list[str]:
-    """Return the names of the things that a question compares, or that its answer lists."""
+def _list_items(turn: Turn) -> list[str]:
+    """Return the things that a question compares, or the items that its answer lists."""
     from rag_pipeline.retrieval.search import split_question  # noqa: PLC0415  # loads numpy
 
     if read_question(turn.question).kind is QuestionKind.COMPARISON:
@@ -485,7 +499,7 @@ def _list_names(turn: Turn) -> list[str]:
     names: list[str] = []
     for line in turn.answer.splitlines():
         if found := _LIST_ITEM.match(line):
-            names.append(_read_name(found["item"]))
+            names.append(found["item"])
         elif line.strip() and not line[0].isspace():
             if len(names) > 1:
                 break

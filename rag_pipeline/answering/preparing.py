@@ -10,6 +10,7 @@ from rag_pipeline.answering.confidence import measure_signals, weigh_question
 from rag_pipeline.answering.conversation import (
     choose_turns,
     complete_question,
+    join_answers,
     names_selection,
     needs_earlier,
     orders_only,
@@ -443,6 +444,6 @@ def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> t
 def _quote(prepared: PreparedAnswer, notice: Notice | None) -> Answer:
     question = prepared.search_question or prepared.question
     weights = weigh_question(prepared.result.evidence, question)
-    seen = "\n\n".join(turn.answer for turn in prepared.turns) if prepared.is_follow_up else ""
+    seen = join_answers(prepared.question, prepared.turns) if prepared.is_follow_up else ""
     notices = () if notice is None else (notice,)
     return quote_answer(prepared.grounding, question, weights, notices, seen)

@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.answering import Turn
-from rag_pipeline.answering.conversation import complete_question, needs_earlier
+from rag_pipeline.answering.conversation import (
+    complete_question,
+    join_answers,
+    needs_earlier,
+)
 from rag_pipeline.answering.preparing import plan_question
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.retrieval.queries import Mode, Query
@@ -279,6 +283,13 @@ def test_a_second_choice_is_from_the_same_list_and_a_follow_up_is_about_it() -> 
     assert complete_question("and the second?", turns) == f"{WHICH} resolve a name?"
     turns += [Turn("and the third one?")]
     assert complete_question("And on Linux?", turns) == f"{WHICH} write code? And on Linux?"
+
+
+def test_a_chosen_item_is_not_known_if_it_is_a_sentence() -> None:
+    turns = [Turn(WHICH, LISTED)]
+    assert "A loader returns" not in join_answers("the first one", turns)
+    assert "where a file is" in join_answers("the first one", turns)
+    assert join_answers("the last one", turns) == join_answers("why?", turns) == LISTED
 
 
 def test_a_question_can_choose_a_side_of_a_comparison() -> None:
