@@ -515,7 +515,9 @@ class _Pages:
         pages = list(islice((page for page in folder.rglob("*") if is_doc_name(page.name)), 2))
         if not pages:
             return None
-        category, entries = self._find_category(folder)[1], _list_entries(folder)
+        category = self._find_category(folder)[1]
+        has_page = category.get("link", {}).get("type", "doc") == "doc"
+        entries = _list_entries(folder) if has_page else []
         index = next((one for one in entries if is_doc_name(one.name) and _is_index(one)), None)
         own = (self._read_page_card(index) if index else None) or {}
         label = str(category.get("label") or own.get("label") or strip_number_prefix(folder.name))

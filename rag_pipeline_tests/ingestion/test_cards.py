@@ -114,11 +114,14 @@ def test_cards_are_ordered_by_the_numbers_of_their_names(docs: Path) -> None:
 
 
 def test_the_card_of_a_folder_shows_only_the_description_of_the_category(docs: Path) -> None:
+    category = docs / "parts" / "spokes" / "_category_.json"
+    category.write_text(_category(link={"type": "generated-index"}))
+    assert _read(docs)["parts/index.md"][2].endswith("- **Wheels and axles**")
+    category.unlink()
     _write(docs, parts__spokes__steel_md="Text.\n")
     assert _read(docs)["parts/index.md"][2].endswith("- **Spokes**")
     link = {"type": "generated-index", "description": "On its own page."}
-    content = _category(link=link, description="Thin.")
-    (docs / "parts" / "spokes" / "_category_.json").write_text(content)
+    category.write_text(_category(link=link, description="Thin."))
     assert _read(docs)["parts/index.md"][2].endswith("- **Wheels and axles**: Thin.")
 
 
