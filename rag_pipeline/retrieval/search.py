@@ -45,7 +45,9 @@ PAIRS: Final = (
         r"(?:to|from|with)\s+(?P<other>.+)",
         re.IGNORECASE,
     ),
-    re.compile(r"^(?P<one>.+?)\s+(?:vs\.?|versus)\s+(?P<other>.+)", re.IGNORECASE),
+    re.compile(  # VS Code is a program
+        r"^(?P<one>.+?)\s+(?:vs\.?(?!\s+code\b)|versus)\s+(?P<other>.+)", re.IGNORECASE
+    ),
 )
 CLAUSE_TERMS: Final = 2  # a clause with fewer terms is too vague to search for
 PAIR_TERMS: Final = 1

@@ -54,6 +54,7 @@ def test_a_compound_question_is_split_into_its_parts(question: str, parts: tuple
         "How do nodes and topics work?",
         "Is it between the two?",
         "and how",
+        "debug a node in VS Code",
         "",
         "vs",
     ],

@@ -192,7 +192,7 @@ _TROUBLES: Final = re.compile(
     re.IGNORECASE,
 )
 _TROUBLE: Final = re.compile(TROUBLE, re.IGNORECASE)
-_ASKS_TROUBLE: Final = re.compile(rf"{_TROUBLES.pattern}|\berrors?\b", re.IGNORECASE)
+_ASKS_TROUBLE: Final = re.compile(rf"{_TROUBLES.pattern}|\berrors?\b|\bdebug\b", re.IGNORECASE)
 
 
 def explains_trouble(part: Part, worth: Mapping[str, float]) -> float:

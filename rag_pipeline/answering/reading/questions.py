@@ -68,7 +68,7 @@ _PLEASE: Final = re.compile(
 )
 _COMPARES: Final = re.compile(
     r"\bdifferences?\s+(?:between|of|in|to|from)\b|\bdiffers?\s+from\b|\bdifferent\s+from\b"
-    r"|\bvs\b|\bversus\b|\bcompar(?:e|ed|ing|ison)\b|\bbetter\s+than\b|\bpros\s+and\s+cons\b"
+    r"|\bvs\b(?!\s+code\b)|\bversus\b|\bcompar(?:e|ed|ing|ison)\b|\bbetter\s+than\b|\bpros\s+and\s+cons\b"
     r"|\b(?:choose|decide)\s+between\b|\binstead\s+of\b|\badvantages?\s+of\b.+\bover\b"
     r"|\b(?:should|which|rather|better|prefer)\b[^.?!]*\bor\b"
     r"|\bor\b[^.?!]*[,:]\s*(?:which|what)\b|\b(?:and|or|the)\s.*?\bdifferences?\s*[?.!]*$",
@@ -80,7 +80,8 @@ _WANTS_CODE: Final = re.compile(
     rf"|(?<!what is )(?<!what's )\b{CODE_LANGUAGE}\s+(?:code|script|function|class|example|snippet"
     r"|program|for|that|to)\b"
     r"|(?<!error )(?<!exit )(?<!status )\bcode\s+(?:for|to|that|example|sample|snippet)"
-    r"|\b(?:example|sample|source)\s+code\b|\bcode\s*[?.]*$|\bshow\b[^.?!]*\b(?:code|example|that)\b"
+    r"|\b(?:example|sample|source)\s+code\b|(?<!\bvs )\bcode\s*[?.]*$"
+    r"|\bshow\b[^.?!]*\b(?:code|example|that)\b"
     rf"|\b{CODE_LANGUAGE}\b[^.?!]*\bexample\b"
     r"|\b(?:minimal|working|full|complete)\s+example\b|\bsnippets?\b|\bsyntax\s+(?:of|for)\b"
     r"|\b(?:which|what)\s+(?:command|script|code|line)\b(?!s?\s+(?:is|does|mean))"

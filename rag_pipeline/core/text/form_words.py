@@ -39,7 +39,10 @@ COUNTED_FORMS: Final = tuple(
         rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
         rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",
         r"\b((?:example|sample|source)\s+code|code\s+(?:examples?|samples?|snippets?))\b",
-        rf"(?<!error )(?<!exit )(?<!status )\b({_CODE})(?=\s+(?:for|of|to|that)\b|\s*[?.!]*$)",
+        (
+            rf"(?<!error )(?<!exit )(?<!status )(?<!vs )\b({_CODE})"
+            r"(?=\s+(?:for|of|to|that)\b|\s*[?.!]*$)"
+        ),
     )
 )
 """Patterns of the phrases that name the form. The first group of each is the phrase."""

@@ -314,6 +314,9 @@ def test_a_section_on_mistakes_answers_a_question_about_an_error() -> None:
     text = make_source("The oven shows numbers, and error 3 is one of them.", "Oven", "Display")
     fix = make_source("Error 3 of the oven: the door is open.", "Oven", "Mistakes")
     assert choose("oven error 3", fix, text)[0] == fix.text
+    debug = make_source("Open the door of the oven.", "Oven", "Debugging")
+    other = make_source("Debug the oven.", "Oven", "Display", score=0.49)
+    assert choose("how to debug the oven", debug, other)[0] == debug.text
 
 
 def test_a_list_of_links_below_a_heading_does_not_define_the_heading() -> None:

@@ -106,6 +106,7 @@ def test_a_question_for_a_meaning_names_its_subject(question: str, subject: str)
         ("What is the syntax of a list comprehension?", CODE),
         ("How do I install the package?", HOW_TO),
         ("How to calibrate a camera", HOW_TO),
+        ("How to debug a node in VS Code", HOW_TO),
         ("How can we avoid overheating?", HOW_TO),
         ("How should I choose the gains?", HOW_TO),
         ("What are the steps to deploy a site?", HOW_TO),
