@@ -26,6 +26,7 @@ module.exports = async function create() {
     markdown: {
       format: ['det', 'ect'].join(''),
       parseFrontMatter: async (parameters) => parameters.defaultParseFrontMatter(parameters),
+      preprocessor: ({fileContent}) => fileContent,
     },
     presets: [[require.resolve('@docusaurus/preset-classic'), {docs: {path: name}, blog: false}]],
     i18n: {defaultLocale: 'en', locales: ['en'].concat('fr')},
@@ -58,7 +59,7 @@ def test_values_that_are_computed_are_read(site: Path) -> None:
         "site_trailing_slash": ("open", Origin.DEFAULT),
         "site_markdown_format": ("detect", Origin.READ),
     }
-    assert found.config.parses_front_matter is True
+    assert found.config.functions == ("parseFrontMatter", "preprocessor")
     assert found.reader.startswith("Docusaurus 3.")
     (sentence,) = told
     assert sentence.startswith(f"Running {site / 'docusaurus.config.js'} with Docusaurus 3.")

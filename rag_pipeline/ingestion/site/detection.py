@@ -541,11 +541,12 @@ def find_config_notes(docs_dir: Path, site: SiteSettings) -> tuple[str, ...]:
             f"{path.name} sets markdown.format to {found.value}, but SITE_MARKDOWN_FORMAT is "
             f"{site.markdown_format.value}. Set SITE_MARKDOWN_FORMAT to {found.value}"
         )
-    if config.parses_front_matter:
-        notes.append(
-            f"{path.name} sets markdown.parseFrontMatter, which the pipeline does not run. Front "
-            "matter is read as it is written in the files"
-        )
+    notes += (
+        f"{path.name} sets markdown.{name}, which the pipeline does not run. "
+        f"{'Front matter is' if name == 'parseFrontMatter' else 'Pages are'} read as written in "
+        "the files"
+        for name in config.functions
+    )
     return (*notes, *_note_outdated_file(path))
 
 

@@ -211,6 +211,9 @@ class DetectedValue:
     problem: str = ""
 
 
+_FUNCTIONS: Final = ("parseFrontMatter", "preprocessor")
+
+
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
     """The values of one `docusaurus.config` for a docs folder: its addresses, and how it is read.
@@ -219,13 +222,13 @@ class SiteConfig:
         path: The file.
         site: The values as settings. A value that is unknown has Docusaurus's default.
         values: One value for each field of the site that `SITE_FIELDS` names.
-        parses_front_matter: True if the site has a function of its own that reads front matter.
+        functions: The functions of the site that change how Markdown files are read.
     """
 
     path: Path
     site: SiteSettings
     values: tuple[DetectedValue, ...]
-    parses_front_matter: bool = False
+    functions: tuple[str, ...] = ()
 
 
 def list_configs(site_dir: Path) -> list[Path]:
@@ -303,8 +306,8 @@ def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> S
         _join("trailing_slash", OPEN if slash.value is None else bool(slash.value), slash),
         _join("markdown_format", site.markdown_format.value, form),
     )
-    parses = get_property(markdown, "parseFrontMatter") is not None
-    return SiteConfig(path, site, values, parses)
+    functions = (name for name in _FUNCTIONS if get_property(markdown, name) is not None)
+    return SiteConfig(path, site, values, tuple(functions))
 
 
 def _join(field: str, value: str | bool, *parts: ConfigValue) -> DetectedValue:  # noqa: FBT001  # a value

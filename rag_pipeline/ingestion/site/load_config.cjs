@@ -107,7 +107,11 @@ async function load() {
     url: siteConfig.url,
     baseUrl: siteConfig.baseUrl,
     trailingSlash: siteConfig.trailingSlash,
-    markdown: {format: own('format'), parseFrontMatter: own('parseFrontMatter') && true},
+    markdown: {
+      format: own('format'),
+      parseFrontMatter: own('parseFrontMatter') && true,
+      preprocessor: own('preprocessor') && true,
+    },
     i18n: describeLocales(siteConfig.i18n),
     plugins,
   };

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
             'export default {markdown: {\n  async parseFrontMatter(params) {}, format: "md"}};',
             ["to md", "parseFrontMatter"],
         ),
+        ("export default {markdown: {preprocessor: require('./own')}};", ["preprocessor"]),
     ],
 )
 def test_settings_that_the_pipeline_does_not_follow_are_noted(
