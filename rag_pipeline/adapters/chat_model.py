@@ -27,6 +27,7 @@ from rag_pipeline.adapters.http import (
     quote_vendor,
     reading_environment,
     separate_login,
+    share_certificates,
 )
 from rag_pipeline.core.errors import (
     AnswerContextError,
@@ -226,8 +227,7 @@ class OpenAIChatModel:
             tries="",  # the number varies: no retry starts if its wait would exceed the time limit
             transient_statuses=TRANSIENT_STATUSES,
         )
-        with reading_environment():
-            self._tls = httpx2.create_ssl_context()  # takes 0.1 s, so all answers share it
+        self._certificates = share_certificates()
 
     @property
     def context_tokens(self) -> int:
@@ -264,7 +264,7 @@ class OpenAIChatModel:
         """Return a client for one answer, so that an abort ends no connection of another answer."""
         with reading_environment():
             return httpx2.AsyncClient(
-                verify=self._tls,
+                verify=self._certificates,
                 event_hooks=hooks,
                 timeout=httpx2.Timeout(None, connect=self.timeout_s),
                 follow_redirects=True,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -124,6 +125,7 @@ def connect_embedder(settings: Settings, catalog: CollectionCatalog | None = Non
     )
 
 
+@cache  # to look for the packages takes a tenth of the time of an answer
 def connect_selection_embedder() -> Embedder | None:
     """Create the local model that compares questions with selected texts, without loading it.
 

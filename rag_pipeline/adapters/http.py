@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _CERTIFICATES: Final = "SSL_CERT_FILE"
+_MORE_CERTIFICATES: Final = "SSL_CERT_DIR"
 _SCHEMES: Final = ("all", "https", "http")  # of the variables ALL_PROXY, HTTPS_PROXY, HTTP_PROXY
 
 
@@ -74,6 +75,23 @@ def reading_environment() -> Iterator[None]:
         raise ConfigurationError(
             _list_proxies(), problem, "Example: http://localhost:3128"
         ) from None
+
+
+def share_certificates() -> ssl.SSLContext:
+    """Return the certificates that all clients of `httpx2` share. To load them takes 0.1 s.
+
+    Raises:
+        ConfigurationError: The file of certificates cannot be read.
+    """
+    with reading_environment():
+        return _load_certificates(*map(os.environ.get, (_CERTIFICATES, _MORE_CERTIFICATES)))
+
+
+@cache
+def _load_certificates(*_: str | None) -> ssl.SSLContext:
+    import httpx2  # noqa: PLC0415  # installed with the openai client; other processes do not need it
+
+    return httpx2.create_ssl_context()
 
 
 def describe_broken(cause: BaseException | None) -> str:

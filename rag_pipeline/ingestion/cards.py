@@ -419,14 +419,16 @@ class _Pages:
             if inner.is_dir()
             and not inner.name.startswith(("_", "."))
             and is_inside(inner, self.root)
-            and not folder.resolve().is_relative_to(inner.resolve())  # a link to itself
+            # A link to itself, or to a folder above it, would never end.
+            and not (inner.is_symlink() and folder.resolve().is_relative_to(inner.resolve()))
         ]
 
     def _find_category(self, folder: Path) -> tuple[Path | None, dict[str, Any]]:
         """Return the file that describes the category of a folder, and its fields."""
-        for name in CATEGORY_FILES:
-            with suppress(OSError):
-                return folder / name, _read_category(read_site_file(folder / name, self.root))
+        for path in (folder / name for name in CATEGORY_FILES):
+            if path.exists():  # to read a missing file takes longer
+                with suppress(OSError):
+                    return path, _read_category(read_site_file(path, self.root))
         return None, {}
 
     def name_index(self, category: SidebarItem) -> tuple[str, str]:

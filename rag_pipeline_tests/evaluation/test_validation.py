@@ -88,6 +88,12 @@ class ListIndex:
         return len(self.points)
 
 
+@cache
+def find_terms(text: str) -> frozenset[str]:
+    """Return the distinct terms of a text, which is compared with each question."""
+    return frozenset(extract_terms(text))
+
+
 @dataclass
 class WordRetriever:
     """A retriever that ranks chunks by common words; `spoil` changes its results."""
@@ -109,7 +115,7 @@ class WordRetriever:
         asked = set(extract_terms(query.question))
 
         def score(chunk: ScoredChunk) -> float:
-            held = set(extract_terms(f"{chunk.metadata.section_heading} {chunk.text}"))
+            held = find_terms(f"{chunk.metadata.section_heading} {chunk.text}")
             return len(asked & held) / max(1, len(asked))
 
         ranked = sorted(self.chunks, key=lambda chunk: (-score(chunk), chunk.chunk_id))[:5]

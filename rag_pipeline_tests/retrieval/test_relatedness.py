@@ -209,8 +209,10 @@ def test_the_model_is_the_textbook_model_for_every_provider() -> None:
 
 
 def test_the_model_is_missing_without_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = connect_selection_embedder.__wrapped__
     monkeypatch.setattr("rag_pipeline.adapters.connect.find_spec", lambda _: None)
-    assert connect_selection_embedder() is None
+    monkeypatch.setattr("rag_pipeline.adapters.connect.connect_selection_embedder", connect)
+    assert connect() is None
     query = Query("Why is jitter worse?", Mode.SELECTED_TEXT_ONLY, selected_text=TEXT)
     assert open_retriever(make_settings(Path("/nowhere"))).retrieve(query).verdict is ANSWERS
 

@@ -23,7 +23,12 @@ from rag_pipeline.adapters.embedders.service import (
     ServiceEmbedder,
     is_too_large,
 )
-from rag_pipeline.adapters.http import UNREADABLE, limit_answers, reading_environment
+from rag_pipeline.adapters.http import (
+    UNREADABLE,
+    limit_answers,
+    reading_environment,
+    share_certificates,
+)
 from rag_pipeline.core.errors import EmbeddingError, EmbeddingTooLargeError
 from rag_pipeline.core.text.terms import count_tokens
 
@@ -71,7 +76,10 @@ class OpenAIEmbedder(ServiceEmbedder):
         import openai  # noqa: PLC0415  # takes 0.5 s, which an ingest without new text saves
 
         with reading_environment():
-            http = openai.DefaultHttpxClient(event_hooks=limit_answers(httpx2, self._timeout_s))
+            http = openai.DefaultHttpxClient(
+                verify=share_certificates(),
+                event_hooks=limit_answers(httpx2, self._timeout_s),
+            )
         weakref.finalize(self, http.close)  # OpenAI's client closes only its own HTTP client
         return openai.OpenAI(
             api_key=self._api_key,
