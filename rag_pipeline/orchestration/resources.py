@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Collection, Generator
 from contextlib import closing
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,10 +163,21 @@ class IngestionResource(_BookConfig, dg.ConfigurableResource[Ingestion]):
         return Ingestion(partial(_open_context, self.docs_dir))
 
 
-@cache  # a sensor gets a new resource at each tick
+_opened: dict[str | None, tuple[tuple[Settings, Path], IngestionContext]] = {}
+
+
 def _open_context(docs_dir: str | None) -> IngestionContext:
+    """Return the services for the settings as they are now.
+
+    A sensor asks at each tick, and its process outlives changes of the settings, of the site's
+    configuration and of links. Runs are new processes. If both had different settings, the sensor
+    would request the same documents forever.
+    """
     settings = settle_site(load_settings(docs_dir=docs_dir))
-    return IngestionContext(settings, connect_services(settings))
+    made_for = (settings, settings.state_dir)
+    if docs_dir not in _opened or _opened[docs_dir][0] != made_for:
+        _opened[docs_dir] = (made_for, IngestionContext(settings, connect_services(settings)))
+    return _opened[docs_dir][1]
 
 
 class EvaluationResource(_BookConfig, dg.ConfigurableResource["EvaluationResource"]):

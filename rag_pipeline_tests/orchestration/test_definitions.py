@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from rag_pipeline.ingestion.context import IngestionContext
+
 INGESTION_GRAPH = {
     "discovered_docs": [],
     "parsed_docs": ["discovered_docs"],
@@ -96,6 +98,31 @@ def test_a_resource_works_on_the_docs_folder_of_its_configuration(
         resource = IngestionResource(docs_dir=str(tmp_path / name))
         ingestion = resource.create_resource(dg.build_init_resource_context())
         assert ingestion.context.settings.docs_dir == tmp_path / name
+
+
+def test_a_change_of_settings_or_links_reaches_a_sensor_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE_BASE_URL", "https://example.org/")
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    docs = tmp_path / "docs"
+    docs.symlink_to("old")
+    found = [_open(docs), _open(docs)]
+    monkeypatch.setenv("CHUNK_TARGET_TOKENS", "300")
+    found += [_open(docs), _open(docs)]
+    assert found[-1].settings.chunk_target_tokens == 300
+    docs.unlink()
+    docs.symlink_to("new")
+    found += [_open(docs), _open(docs)]
+    # Services stay open as long as nothing changes.
+    assert [len({id(one) for one in found[:count]}) for count in (2, 4, 6)] == [1, 2, 3]
+
+
+def _open(docs: Path) -> IngestionContext:
+    resource = IngestionResource(docs_dir=str(docs))
+    return resource.create_resource(dg.build_init_resource_context()).context
 
 
 def test_loading_reads_no_settings_and_imports_only_what_an_ingestion_needs(tmp_path: Path) -> None:
