@@ -263,13 +263,22 @@ class _Reader:
     def _read_call(self, node: Node, depth: int) -> Literal:
         """Return the value of `require(...)`, the path in `require.resolve(...)`, or a list.
 
-        `[...].filter(Boolean)` is the list without the items that are false or missing.
+        `[...].filter(Boolean)` is the list without the items that are false or missing, and
+        `path.join(__dirname, ...)` is a path below the folder of the first module.
         """
         name, named = _text(node.named_children[0]), _list_parts(node.named_children[-1])
         if name.endswith("].filter") and [_text(one) for one in named] == ["Boolean"]:
             items = self.read(node.named_children[0].named_children[0], depth)
             return [one for one in items if one] if isinstance(items, list) else items
-        if name not in {"require", "require.resolve"} or len(named) != 1:
+        if name in {"path.join", "path.resolve"} and [_text(one) for one in named[:1]] == [
+            "__dirname"
+        ]:
+            own = os.path.relpath(self._path.parent, self._progress.importers[0].parent)
+            parts = [own, *(self.read(part, depth) for part in named[1:])]
+            texts = [part for part in parts if isinstance(part, str) and not part.startswith("/")]
+            is_known = len(texts) == len(parts)
+            return os.path.normpath("/".join(texts)) if is_known else Computed(*self._quote(node))
+        if not named or (name != "require.resolve" and (name != "require" or len(named) > 1)):
             return Computed(*self._quote(node))
         target = self.read(named[0], depth)
         if name == "require" and isinstance(target, str):

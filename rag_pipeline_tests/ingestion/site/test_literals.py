@@ -35,6 +35,9 @@ LITERAL = {
     "template": ("const a = 'x'; export default `/${a}/`;", "/x/"),
     "types": ("export default (['a'] as const) satisfies string[];", ["a"]),
     "resolved name": ("export default require.resolve('@docusaurus/x');", "@docusaurus/x"),
+    "resolved name with options": ("export default require.resolve('@x/y', {a: ask()});", "@x/y"),
+    "joined path": ("export default path.join(__dirname, '..', 'a', './b.js');", "../a/b.js"),
+    "resolved path": ("const a = 'x'; export default path.resolve(__dirname, a);", "x"),
     "function": ("export default async function make() { const a = 'x'; return [a]; }", ["x"]),
     "named function": ("function make() { return ['x']; } module.exports = make;", ["x"]),
     "constant function": ("const make = () => ['x']; export default make;", ["x"]),
@@ -82,6 +85,15 @@ def test_a_value_of_a_module_beside_it_is_read(tmp_path: Path, source: str) -> N
     )
     (tmp_path / "parts.json").write_text('["rim", "hub"]')
     assert read(tmp_path, source) == ["rim", "hub"]
+
+
+def test_a_path_of_an_imported_module_is_relative_to_the_module_that_imports_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "parts").mkdir()
+    source = "export default path.join(__dirname, '../docs/a');"
+    (tmp_path / "parts" / "folder.js").write_text(source)
+    assert read(tmp_path, "export default require('./parts/folder');") == "docs/a"
 
 
 def test_a_value_that_an_imported_module_computes_names_its_file(tmp_path: Path) -> None:
@@ -132,6 +144,10 @@ COMPUTED = {
     "function with two results": "export default () => { if (ask()) return 1; return 2; };",
     "result of a call": "export default () => { return ask(); };",
     "sum": "export default 'a' + 'b';",
+    "path of a call": "export default path.join(__dirname, ask());",
+    "path from the root": "export default path.resolve(__dirname, '/etc');",
+    "path of the working folder": "export default path.resolve('a');",
+    "path of nothing": "export default path.resolve();",
     "large template": "const a = '" + "x" * 1000 + "'; const b = `" + "${a}" * 1100 + "`;"
     "export default b;",
 }
