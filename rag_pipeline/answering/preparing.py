@@ -32,7 +32,7 @@ from rag_pipeline.answering.reading.book_questions import (
     list_sections,
     names_book,
 )
-from rag_pipeline.answering.reading.languages import find_foreign_terms
+from rag_pipeline.answering.reading.languages import find_foreign_terms, find_languages
 from rag_pipeline.answering.reading.questions import (
     QuestionKind,
     drop_order,
@@ -310,7 +310,9 @@ def search_plan(
     result = _search_part(wanted, searcher) or _search(wanted, searcher)
     if wanted.question != plan.question:
         result = replace(result, search_question=result.search_question or wanted.question)
-    if even_if_unrelated and result.verdict is SelectionVerdict.UNRELATED:
+    if result.verdict is SelectionVerdict.UNRELATED and (
+        even_if_unrelated or find_languages(plan.question, result.chunks)  # it was not understood
+    ):
         result = replace(result, verdict=SelectionVerdict.MAY_NOT_ANSWER)
     grounded = apply_grounding_policy(
         result, drop_order(result.search_question or plan.question), voice=voice

@@ -37,13 +37,21 @@ _DEMONSTRATIVES: Final = frozenset({"this", "that", "these", "those"})
 _POINTERS: Final = _DEMONSTRATIVES | {
     "it", "its", "they", "them", "both", "here", "above", "below",
 }  # fmt: skip
-_SKIPPED: Final = frozenset({"first", "second", "third", "last", "next", "whole", "main", "key"})
+_SKIPPED: Final = frozenset({
+    "first", "second", "third", "last", "next", "whole", "main", "key", "one", "ones",
+})  # fmt: skip
 _MARKS_PART: Final = _DEMONSTRATIVES | {"the", "selected"}
 _REWRITING: Final = frozenset({
     "explain", "describe", "summarize", "summarise", "simplify", "clarify", "rephrase", "translate",
     "understand", "put", "make",
 })  # fmt: skip
-_REQUESTS: Final = _REWRITING | {"mean", "meant", "say", "tell", "give", "show"}
+_REQUESTS: Final = _REWRITING | {
+    "mean", "meant", "meaning", "say", "tell", "give", "show", "elaborate",
+}  # fmt: skip
+_POLITE: Final = frozenset({"please", "can", "could", "would", "you"})
+_FORM_PREPOSITIONS: Final = frozenset({"in", "to", "into", "for", "like", "as", "with"})
+_LISTENERS: Final = frozenset({"me", "us"})
+_MAX_FORM_WORDS: Final = 2  # as in "in simple terms" or "to plain english"
 _PARTS: Final = frozenset({
     "selection", "selected", "passage", "text", "paragraph", "section", "sentence", "word", "line",
     "code", "table", "formula", "list", "step", "example", "point", "takeaway",
@@ -113,14 +121,16 @@ def judge_selection(
 def points_at_selection(question: str, selected: _Terms) -> bool:
     """Return True if a question names no subject, such as "Why?" or "Explain this".
 
-    That is the case if it asks for the text to be explained or rewritten ("put this in ..."), if
-    all its content words occur in the selection, or if one word does not, but the question also
-    refers to the selection ("Is this correct?").
+    That is the case if it asks for the text to be explained or rewritten ("put this in ...", or
+    "translate to ..."), or if all its content words occur in the selection. So it is if one word
+    does not, but the question also refers to the selection ("Is this correct?"). Words that choose
+    something of a list, as in "the second one", do not count.
     """
     words = [word.lower() for word in extract_words(question)]
-    if any(_requests_rewriting(words[at:]) for at in range(len(words))):
+    if _requests_form(words) or any(_requests_rewriting(words[at:]) for at in range(len(words))):
         return True
-    own = {word for word in _own_words(question) if not selected.holds(word)}
+    named = (word for word in _own_words(question) if word.lower() not in _SKIPPED)
+    own = {word for word in named if not selected.holds(word)}
     last = words[-1] if words else ""
     counted = [word for word in words if word not in _SKIPPED]
     refers = any(
@@ -187,6 +197,15 @@ def _own_words(question: str) -> Iterator[str]:
 
 def _is_part(word: str) -> bool:
     return word in _PARTS or word.removesuffix("s") in _PARTS
+
+
+def _requests_form(words: list[str]) -> bool:
+    """Return True for a request that names only a form, such as "explain in simple terms"."""
+    asked = [word for word in words if word not in _POLITE]
+    if len(asked) < 3 or asked[0] not in _REWRITING or asked[1] not in _FORM_PREPOSITIONS:
+        return False
+    own = [word for word in asked[2:] if word not in STOP_WORDS and not _is_part(word)]
+    return asked[2] not in _LISTENERS and len(own) <= _MAX_FORM_WORDS
 
 
 def _requests_rewriting(words: list[str]) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 import rag_pipeline.evaluation
 from rag_pipeline.answering import AnswerKind, Voice, answer, apply_grounding_policy
+from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.prompts import build_instruction, build_prompt
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.text.terms import extract_terms
@@ -77,6 +78,16 @@ def test_no_term_comes_from_outside_the_selection(name: str, text: str, question
     assert set(extract_terms(sources)) <= set(extract_terms(text)) | frame
     assert end.startswith(f"\n{question.strip()}\n=== END {key} ===")
     assert system.content == build_instruction(Mode.SELECTED_TEXT_ONLY, Voice())
+
+
+def test_a_question_in_another_language_is_not_refused_as_unrelated() -> None:
+    text = "The torque is at its highest when the arm is horizontal and the hand holds a load."
+    spanish = answer(
+        Query("¿qué significa esto?", Mode.SELECTED_TEXT_ONLY, selected_text=text),
+        settings=SETTINGS,
+    )
+    assert spanish.passages[0].text == text
+    assert spanish.grounding.level is Level.CLOSEST_PASSAGES
 
 
 @pytest.fixture

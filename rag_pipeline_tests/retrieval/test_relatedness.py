@@ -132,6 +132,14 @@ def test_without_a_model_the_words_decide() -> None:
         "What does this class return?",
         "Which type is this variable?",
         "Explain the difference between the two.",
+        "Translate to German",
+        "explain in simple terms",
+        "Can you simplify for a beginner?",
+        "explain like i'm five",
+        "the second one",
+        "What about the last one?",
+        "key points",
+        "meaning?",
     ],
 )
 def test_a_question_that_only_points_is_about_the_selection(question: str) -> None:
@@ -152,6 +160,10 @@ def test_a_question_that_only_points_is_about_the_selection(question: str) -> No
         "What is a ZMP?",
         "Summarize the French Revolution.",
         "What is it called when the moon covers the sun?",
+        "Explain to me the First World War",
+        "Explain in detail how sourdough rises",
+        "How do I translate to map coordinates?",
+        "What is the second law of thermodynamics?",
     ],
 )
 def test_a_question_with_a_subject_of_its_own_does_not_point(question: str) -> None:
