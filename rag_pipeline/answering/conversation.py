@@ -329,12 +329,12 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
 
     The earlier question is the latest one that makes sense on its own. If follow-ups were asked
     since then, the last of them is added too, unless the question is a full one, whose pronoun
-    means the subject. Of answers, only the name of a list item counts, see `_choose_item`. A
-    question that only asks to say the same in another way, such as "shorter please", adds nothing
-    itself. Of a correction, such as "I meant the hand", the words after "I meant" count. They take
-    the place of the term whose meaning was asked before, or of the latest follow-up. The question
-    is returned unchanged if it makes sense on its own, is small talk, has over 500 characters, or
-    if none was asked before.
+    means the subject, or both only name a case. Of answers, only the name of a list item counts,
+    see `_choose_item`. A question that only asks to say the same in another way, such as "shorter
+    please", adds nothing itself. Of a correction, such as "I meant the hand", the words after "I
+    meant" count. They take the place of the term whose meaning was asked before, or of the latest
+    follow-up. The question is returned unchanged if it makes sense on its own, is small talk, has
+    over 500 characters, or if none was asked before.
 
     Args:
         question: The question as asked.
@@ -373,7 +373,8 @@ def _add_earlier(question: str, turns: Sequence[Turn]) -> str:
                 return f"{before}{_ARTICLE.sub('', asked)}{after}"
             if read_question(question).kind is QuestionKind.CODE:  # "and in python?"
                 earlier = subject or earlier
-            is_apart = correction is not None or _asks_in_full(question)
+            is_other = _is_fragment(between) and _is_fragment(asked)  # "on Windows?", "on Linux?"
+            is_apart = correction is not None or is_other or _asks_in_full(question)
             parts = (earlier, "" if is_apart else between, added)
             return " ".join(part for part in parts if part)
         between = between or ("" if _asks_for_style(earlier) else earlier)
@@ -607,6 +608,12 @@ def _asks_in_full(question: str) -> bool:
     words = _WORD.findall(text)
     has_verb = not _AUXILIARIES.isdisjoint(words)
     return has_verb and any(map(_is_content, words)) and _CONTINUES.match(text) is None
+
+
+def _is_fragment(question: str) -> bool:
+    """Return True for a text that only adds a case, such as "and on ice?"."""
+    words = _WORD.findall(_CONTINUES.sub("", question.casefold(), count=1))
+    return bool(words) and words[0] in _PREPOSITIONS and _AUXILIARIES.isdisjoint(words)
 
 
 def _asks_for_style(question: str) -> bool:

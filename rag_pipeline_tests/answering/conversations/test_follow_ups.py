@@ -333,6 +333,12 @@ def test_a_pronoun_of_a_full_question_means_the_subject(question: str, between: 
     assert complete_question(question, turns) == f"{FIRST} {between}{question}"
 
 
+def test_another_case_takes_the_place_of_the_case_before() -> None:
+    turns = [Turn("How do I install it?"), Turn("How do I install Rollup?"), Turn("on Ubuntu")]
+    completed = "How do I install Rollup? and with Docker?"
+    assert complete_question("and with Docker?", turns) == completed
+
+
 def test_a_correction_of_a_follow_up_takes_its_place() -> None:
     turns = [Turn("How is it graded?"), Turn("How is the course graded?"), Turn("and the labs?")]
     completed = complete_question("sorry, I meant the quizzes", turns)
