@@ -452,12 +452,14 @@ def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
 
     Keyword queries are tags and words of titles, phrase queries are section headings, and complex
     queries ask how a section fits into its page. They are taken at even distances from the whole
-    book. Edge cases, such as one letter or 5,000 characters, are added. Longer queries are cut.
+    book in the version and language that searches cover by default. Edge cases, such as one letter
+    or 5,000 characters, are added. Longer queries are cut.
 
     Args:
         chunks: Metadata and text of every chunk, in any order.
     """
-    ordered = sorted(chunks, key=lambda chunk: (chunk[0].doc_path, chunk[0].chunk_index))
+    searched = [one for one in chunks if one[0].is_latest and one[0].is_default_locale]
+    ordered = sorted(searched, key=lambda chunk: (chunk[0].doc_path, chunk[0].chunk_index))
     metadata = [entry for entry, _ in ordered]
     tags = sorted({tag for entry in metadata for tag in entry.tags})
     titles = sorted({word for entry in metadata for word in extract_words(entry.title)})

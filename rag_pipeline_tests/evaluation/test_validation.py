@@ -166,6 +166,16 @@ def test_probes_come_from_the_book_and_are_reproducible() -> None:
     assert Probe("keyword", "gait", expected_term="gait") in probes
 
 
+@pytest.mark.parametrize("other", [{"is_latest": False}, {"is_default_locale": False}])
+def test_probes_come_from_what_a_search_covers_by_default(other: dict[str, bool]) -> None:
+    chunks = [(chunk.metadata, chunk.text) for chunk in build_chunks()]
+    hidden = make_chunk("Words of another edition. " * 40, title="Other", section="Hidden words")
+    left_out = [
+        (replace(hidden.metadata, doc_path=f"a/{at}.md", **other), hidden.text) for at in range(9)
+    ]
+    assert derive_probes([*chunks, *left_out]) == derive_probes(chunks)
+
+
 def test_an_empty_collection_has_only_edge_probes() -> None:
     assert {probe.kind for probe in derive_probes([])} == {"edge"}
 
