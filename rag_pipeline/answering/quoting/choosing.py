@@ -249,7 +249,7 @@ def compares_things(
     return any(_name_two(cells, worth, sides) for cells in (rows[0], [row[0] for row in rows[1:]]))
 
 
-def find_sides(question: str) -> tuple[set[str], ...]:
+def find_sides(question: str) -> tuple[frozenset[str], ...]:
     """Return the terms that only one of two compared things has; empty if that is not clear."""
     from rag_pipeline.retrieval.search import split_question  # noqa: PLC0415  # loads numpy
 
