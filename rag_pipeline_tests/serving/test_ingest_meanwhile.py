@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CALLERS = 4
 PAGES = 12
 WAIT_S = 30.0
-PAUSE_S = 0.1
+PAUSE_S = 0.25
 pytestmark = pytest.mark.slow
 WRITER = """
 import os, pathlib, signal, sys
