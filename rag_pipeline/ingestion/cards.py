@@ -419,8 +419,7 @@ class _Pages:
             if inner.is_dir()
             and not inner.name.startswith(("_", "."))
             and is_inside(inner, self.root)
-            # A link to itself, or to a folder above it, would never end.
-            and not (inner.is_symlink() and folder.resolve().is_relative_to(inner.resolve()))
+            and not (inner.is_symlink() and _leads_back(inner))
         ]
 
     def _find_category(self, folder: Path) -> tuple[Path | None, dict[str, Any]]:
@@ -572,6 +571,12 @@ def _list_entries(folder: Path) -> list[Path]:
         return []
 
 
+def _leads_back(link: Path) -> bool:
+    """Return True if a link leads to a folder of its own path, so that to follow it never ends."""
+    target = link.resolve()
+    return any(folder.resolve().is_relative_to(target) for folder in link.parents)
+
+
 def _is_index(page: Path) -> bool:
     """Return True if a page is that of its folder."""
     return page.stem.lower() in {"index", "readme", page.parent.name.lower()}
@@ -579,7 +584,7 @@ def _is_index(page: Path) -> bool:
 
 def _find_position(name: str, *given: object) -> float:
     """Return the first position that is given, or the number before the name, if it has any."""
-    numbers = [one for one in given if isinstance(one, int | float) and math.isfinite(one)]
+    numbers = [one for one in given if isinstance(one, int | float) and abs(one) < math.inf]
     if not numbers and strip_number_prefix(name) != name:
         return int(name[: len(name) - len(name.lstrip("0123456789"))])
     return numbers[0] if numbers else math.inf

@@ -203,7 +203,7 @@ def _list_targets(content: bytes, *, of_spec: bool) -> Iterator[str]:
 
 
 def is_spec(doc_path: str) -> bool:
-    """Return True for an OpenAPI document, which is JSON or YAML; a category is none."""
+    """Return True for an OpenAPI document, which is JSON or YAML and describes no category."""
     return doc_path.endswith((".json", ".yaml", ".yml")) and not is_category(doc_path)
 
 

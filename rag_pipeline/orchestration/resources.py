@@ -164,6 +164,7 @@ class IngestionResource(_BookConfig, dg.ConfigurableResource[Ingestion]):
 
 
 _opened: dict[str | None, tuple[tuple[Settings, Path], IngestionContext]] = {}
+"""The latest services by docs folder, with what they were made for."""
 
 
 def _open_context(docs_dir: str | None) -> IngestionContext:

@@ -208,6 +208,20 @@ def test_indexes_with_the_same_label_have_addresses_in_the_order_of_the_sidebar(
     }
 
 
+def test_links_that_lead_back_over_another_folder_are_not_followed(docs: Path) -> None:
+    for name, other in (("a", "b"), ("b", "a")):
+        _write(docs / name, page_md="Text.\n")
+        for number in range(3):  # without a stop, each level has three times the folders
+            (docs / name / f"to-{other}-{number}").symlink_to(docs / other)
+    assert _read(docs)["a/page.md"]
+
+
+def test_a_position_may_be_larger_than_any_float(docs: Path) -> None:
+    category = _category(position=10**400, link={"type": "generated-index"})
+    (docs / "parts" / "_category_.json").write_text(category)
+    assert _read(docs)["parts/_category_.json"][0] == "Wheels and axles"
+
+
 def test_an_index_without_a_label_has_the_name_of_its_folder(docs: Path) -> None:
     _write(docs, **{"01-tools__page_md": "Text.\n"})
     (docs / "01-tools" / "_category_.json").write_text('{"link": {"type": "generated-index"}}')

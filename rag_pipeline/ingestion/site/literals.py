@@ -132,7 +132,7 @@ def read_exported_value(path: Path, files: set[Path] | None = None) -> Literal:
 
 @dataclass(slots=True)
 class _Progress:
-    """What the reading of a module shares with that of the modules that it imports.
+    """The state of reading a module, together with all modules that it imports.
 
     Attributes:
         root: The folder in which all files must be.
