@@ -1,4 +1,4 @@
-"""The commands that measure quality, such as `evaluate`, `sweep` and `review`, and golden sets."""
+"""The commands that measure quality: `evaluate`, `sweep`, `validate` and `review`."""
 
 # ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
@@ -10,14 +10,13 @@ import json
 import os
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rag_pipeline.cli.ingesting import ingest_and_tell, open_ingestion
-from rag_pipeline.cli.initializing import load_book, load_book_or_site, load_index
+from rag_pipeline.cli.initializing import load_book, load_book_or_site
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir, TestSet
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.book import SweepCell
-    from rag_pipeline.evaluation.feedback import LogEntries
     from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.review import SearchFigures
     from rag_pipeline.evaluation.validation import AddressReport, ValidationSuiteReport
@@ -158,37 +156,6 @@ def sweep(
     print_result(record, to_text(describe_sweep(result)), as_json=as_json)
 
 
-@commands.command("report-feedback")
-def report_feedback(
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", help="File to write. Default: feedback.html in the book's state folder."
-        ),
-    ] = None,
-    docs_dir: DocsDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write an HTML page about the question log: levels, unanswered questions and ratings.
-
-    The page groups the questions that the book did not answer and names the sections nearest to
-    them.
-    """
-    from rag_pipeline.evaluation.feedback import LogFigures, write_page
-    from rag_pipeline.evaluation.measures import compute
-
-    settings = load_index(docs_dir)
-    if html is not None:
-        prepare_file("--html", html)
-    entries = _read_log(settings)
-    path = write_page(settings, entries, path=html)
-    figures = compute(LogFigures, entries.pair())
-    counted = f"{figures.answer_count} answers, {figures.unanswered_count} not fully answered"
-    by_level = Counter(one.level for one in entries.answers)
-    record = {"page": str(path), **figures.list_numbers(), "by_level": by_level}
-    print_result(record, f"{counted}\nPage: {path}", as_json=as_json)
-
-
 @commands.command()
 def validate(
     site: Annotated[
@@ -278,42 +245,6 @@ def review(
     print_result(record, render_review(found, earlier).rstrip(), as_json=as_json)
     if not found.passed:
         raise typer.Exit(1)
-
-
-@commands.command("golden-entry")
-def golden_entry(
-    from_log: Annotated[
-        str, typer.Option("--from-log", help="Id of the logged answer whose question is used.")
-    ],
-    docs_dir: DocsDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Turn a logged question into a golden set entry, as JSON.
-
-    The entry expects the sections that the logged answer cited. A search found them, so check each
-    of them in the book before you use the entry.
-    """
-    from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.feedback import draft_entry
-
-    settings = load_book(docs_dir)
-    entry = draft_entry(_read_log(settings), from_log, parse_corpus(settings).documents)
-    record = {"entry": entry, "warnings": ["a search found these sections. Check each of them"]}
-    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
-
-
-def _read_log(settings: Settings) -> LogEntries:
-    """Return the entries of the question log.
-
-    Raises:
-        ConfigurationError: The log is off.
-    """
-    from rag_pipeline.evaluation.feedback import read_log
-
-    entries = read_log(settings)
-    if entries is None:
-        raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
-    return entries
 
 
 def _validate(

@@ -1,32 +1,26 @@
-"""The question log of one book: what it says about the book, the page, and golden-set entries."""
+"""The question log of one book: what readers asked and rated, and what was not answered."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from rag_pipeline.adapters.database.questions import open_question_log
-from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.answering.models import Level
-from rag_pipeline.core.errors import QueryError, RagPipelineError
+from rag_pipeline.core.errors import QueryError
 from rag_pipeline.evaluation.measures import Interval, compute, count, share, tabulate
-from rag_pipeline.evaluation.pages import Block, Items, Line, Mark, Section, Table, shorten, to_page
+from rag_pipeline.evaluation.pages import Block, Items, Section, Table, shorten
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
-    from rag_pipeline.core.models import JsonValue, ParsedDoc
     from rag_pipeline.core.protocols import Embedder, LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import FloatMatrix
-    from rag_pipeline.evaluation.golden_set import Half
     from rag_pipeline.retrieval.models import RetrievalResult
 
 
@@ -73,12 +67,20 @@ class LogFigures:
         "at least 0.80",
     )
 
-    def list_numbers(self) -> dict[str, JsonValue]:
-        """Return the numbers by name. The share is left out without ratings."""
-        numbers = asdict(self)
-        helpful = numbers.pop("helpful") or {}
-        names = {"mean": "helpful_share", "low": "helpful_low", "high": "helpful_high"}
-        return numbers | {names[key]: value for key, value in helpful.items() if key in names}
+    def list_numbers(self) -> dict[str, float]:
+        """Return the numbers by name. The share and its interval are left out without ratings."""
+        numbers: dict[str, float] = {
+            "answer_count": self.answer_count,
+            "unanswered_count": self.unanswered_count,
+            "rating_count": self.rating_count,
+        }
+        if self.helpful is not None:
+            numbers |= {
+                "helpful_share": self.helpful.mean,
+                "helpful_low": self.helpful.low,
+                "helpful_high": self.helpful.high,
+            }
+        return numbers
 
 
 def is_unanswered(answer: LoggedAnswer) -> bool:
@@ -104,35 +106,19 @@ _MAX_PAGES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class NearPage:
-    """A section that a search for a question finds.
-
-    Attributes:
-        place: Title of the page and heading of the section.
-        url: Address of the section; empty if unknown.
-        similarity: Similarity to the question, 0 to 1.
-    """
-
-    place: str
-    url: str
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionCluster:
     """Unanswered questions that may be about the same subject.
 
     Attributes:
         questions: The distinct questions; the one that is most similar to all others comes first.
-        answer_ids: Ids of all answers to these questions, oldest first.
-        by_reason: Number of the answers by reason, most frequent first.
-        pages: At most 3 sections nearest to the first question, best first.
+        answers: All answers to these questions, oldest first.
+        pages: At most 3 sections that a search for the first question finds, best first: title,
+            heading and similarity to the question, 0 to 1.
     """
 
     questions: tuple[str, ...]
-    answer_ids: tuple[str, ...]
-    by_reason: dict[str, int]
-    pages: tuple[NearPage, ...] = ()
+    answers: tuple[LoggedAnswer, ...]
+    pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,23 +126,20 @@ class UnansweredReport:
     """The questions that the book did not answer, or whose answers were rated 1 or 2.
 
     Attributes:
-        count: Number of these answers.
+        answers: These answers, oldest first.
         answer_count: Number of all answers in the log.
-        by_reason: Number of them by reason, such as `not_covered` or `rated_badly`, most frequent
-            first.
         clusters: At most 30 clusters, largest first. A cluster may consist of one question.
             Questions about a selection and questions that were not logged are in none.
     """
 
-    count: int
+    answers: tuple[LoggedAnswer, ...]
     answer_count: int
-    by_reason: dict[str, int]
     clusters: tuple[QuestionCluster, ...]
 
     @property
     def grouped_count(self) -> int:
         """Number of the answers whose questions are in a cluster."""
-        return sum(len(cluster.answer_ids) for cluster in self.clusters)
+        return sum(len(cluster.answers) for cluster in self.clusters)
 
 
 def report_unanswered(
@@ -171,17 +154,16 @@ def report_unanswered(
         embedder: The local model. `SAME_SUBJECT` holds for its cosines.
         search: Finds the passages for a query.
     """
-    chosen = [
+    chosen = tuple(
         answer
         for answer, rating in entries.pair()
         if is_unanswered(answer) or (rating and rating.rating <= BAD_RATING)
-    ]
+    )
     asked = [one for one in chosen if _read_question(one) and one.mode != Mode.SELECTED_TEXT_ONLY]
     clusters = cluster_questions(asked[-MAX_QUESTIONS:], embedder)[:_MAX_CLUSTERS]
     return UnansweredReport(
-        len(chosen),
+        chosen,
         len(entries.answers),
-        _count_reasons(chosen),
         tuple(replace(one, pages=_find_pages(one.questions[0], search)) for one in clusters),
     )
 
@@ -206,9 +188,8 @@ def cluster_questions(answers: Sequence[LoggedAnswer], embedder: Embedder) -> li
         group = [texts[place] for place in star]
         asked = [one for text in group for one in by_question[text]]
         asked.sort(key=lambda one: order[one.answer_id])
-        ids = tuple(one.answer_id for one in asked)
-        clusters.append(QuestionCluster(tuple(group), ids, _count_reasons(asked)))
-    return sorted(clusters, key=lambda one: -len(one.answer_ids))
+        clusters.append(QuestionCluster(tuple(group), tuple(asked)))
+    return sorted(clusters, key=lambda one: -len(one.answers))
 
 
 def _read_question(answer: LoggedAnswer) -> str:
@@ -216,9 +197,10 @@ def _read_question(answer: LoggedAnswer) -> str:
     return " ".join((answer.search_question or answer.question or "").split())
 
 
-def _count_reasons(answers: Iterable[LoggedAnswer]) -> dict[str, int]:
+def _count_reasons(answers: Iterable[LoggedAnswer]) -> list[tuple[str, int]]:
+    """Return the reasons in words with their numbers of answers, most frequent first."""
     found = Counter(one.reason if is_unanswered(one) else RATED_BADLY for one in answers)
-    return dict(found.most_common())
+    return [(_REASONS.get(reason, reason), times) for reason, times in found.most_common()]
 
 
 def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
@@ -237,15 +219,15 @@ def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
         sizes -= near[:, star].sum(axis=1)  # each row leaves once, so all stars take n² steps
 
 
-def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tuple[NearPage, ...]:
+def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tuple[str, ...]:
     try:
         chunks = search(Query(question, top_k=10)).chunks
     except QueryError:  # for example, a question of more characters than a search accepts
         return ()
-    found: dict[str, NearPage] = {}
+    found: dict[str, str] = {}
     for chunk in chunks:
-        place, url = chunk.citation.place, chunk.citation.url
-        found.setdefault(url or place, NearPage(place, url, chunk.score))
+        cited = chunk.citation
+        found.setdefault(cited.url or cited.place, f"{cited.place} ({chunk.score:.2f})")
     return tuple(found.values())[:_MAX_PAGES]
 
 
@@ -279,8 +261,6 @@ def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredRepor
         return report_unanswered(entries, LocalEmbedder(), retriever.retrieve)
 
 
-PAGE_NAME: Final = "feedback.html"
-
 _LEVELS: Final = {level.value: level.words for level in Level}
 """The words for each level of answers."""
 
@@ -304,7 +284,7 @@ _ADVICE: Final = (
     "Similar questions are grouped; the groups are suggestions. The nearest sections are what a "
     "search finds, with the similarity to the question (0 to 1). If one of them should answer the "
     "question, improve its words. If none does, the book may need a new section, or the question "
-    "is outside the course. To measure a question from now on, run "
+    "is outside the course."
 )
 
 
@@ -348,12 +328,7 @@ def _list_worst(pairs: Sequence[tuple[LoggedAnswer, Rating | None]]) -> tuple[Bl
     if not worst:
         return ("No answer was rated 1 or 2.",)
     rows = tuple(
-        (
-            Mark(shorten(url, _SHOWN_CHARS), "link", url),
-            str(-bad),
-            str(len(by_url[url])),
-            f"{mean:.1f}",
-        )
+        (shorten(url, _SHOWN_CHARS), str(-bad), str(len(by_url[url])), f"{mean:.1f}")
         for bad, mean, url in worst
     )
     heads = ("section", "rated 1 or 2", "ratings", "mean rating")
@@ -362,24 +337,23 @@ def _list_worst(pairs: Sequence[tuple[LoggedAnswer, Rating | None]]) -> tuple[Bl
 
 def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
     """Return the report on unanswered questions as a tree."""
-    if not report.count:
+    if not report.answers:
         return ("Every question was answered, and no answer was rated 1 or 2.",)
-    found = f"{report.count} of {report.answer_count}"
+    number = len(report.answers)
+    counts = tuple((reason, str(times)) for reason, times in _count_reasons(report.answers))
     blocks: list[Block] = [
-        f"Questions that were not answered, or whose answers were rated 1 or 2: {found}."
+        (
+            "Questions that were not answered, or whose answers were rated 1 or 2: "
+            f"{number} of {report.answer_count}."
+        ),
+        Table(("reason", "answers"), counts),
     ]
-    if report.by_reason:
-        counts = tuple(
-            (_REASONS.get(key, key), str(count)) for key, count in report.by_reason.items()
-        )
-        blocks.append(Table(("reason", "answers"), counts))
-    left = report.count - report.grouped_count
+    left = number - report.grouped_count
     if left:
         blocks.append(f"{left:,} of them are only counted. {_COUNTED}")
     if report.clusters:
-        blocks.append((_ADVICE, Mark("rag-pipeline golden-entry --from-log ID", "code"), "."))
-    blocks += [_describe_group(one) for one in report.clusters]
-    return tuple(blocks)
+        blocks.append(_ADVICE)
+    return (*blocks, *map(_describe_group, report.clusters))
 
 
 def _describe_group(cluster: QuestionCluster) -> Section:
@@ -387,142 +361,9 @@ def _describe_group(cluster: QuestionCluster) -> Section:
         shorten(question, _SHOWN_CHARS) for question in cluster.questions[:_SHOWN_QUESTIONS]
     )
     left = len(cluster.questions) - _SHOWN_QUESTIONS
-    reasons = ", ".join(
-        f"{_REASONS.get(key, key)} ({times})" for key, times in cluster.by_reason.items()
-    )
-    lines: list[Line] = [f"asked {len(cluster.answer_ids)} times: {reasons}"]
+    reasons = ", ".join(f"{reason} ({times})" for reason, times in _count_reasons(cluster.answers))
+    lines = [f"asked {len(cluster.answers)} times: {reasons}"]
     lines += [f"also: {question}" for question in others]
     lines += [f"and {left} more wordings"] if left > 0 else []
-    lines += [
-        ("near: ", Mark(page.place, "link", page.url), f" ({page.similarity:.2f})")
-        for page in cluster.pages
-    ]
-    lines.append(("id: ", Mark(cluster.answer_ids[-1], "code")))
-    return Section(first, (Items(tuple(lines)),), form="article")
-
-
-def write_page(
-    settings: Settings,
-    entries: LogEntries,
-    unanswered: UnansweredReport | None = None,
-    path: Path | None = None,
-) -> Path:
-    """Write the page for authors about the question log, and return its path.
-
-    The page is one HTML file without scripts or requests.
-
-    Args:
-        settings: The settings of the book, to group questions and to name the default file.
-        entries: The entries of the question log.
-        unanswered: The grouped questions. None groups them now. If the index cannot be read then,
-            the page says why and has no groups.
-        path: The file. None writes `feedback.html` into the state folder of the book.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    problem = ""
-    if unanswered is None:
-        try:
-            unanswered = group_unanswered(settings, entries)
-        except RagPipelineError as error:
-            problem = error.public_message
-    page = render_page(entries, unanswered, settings.assistant_name, problem)
-    target = path or settings.state_dir / PAGE_NAME
-    write_text_atomically(target, page)
-    return target
-
-
-def render_page(
-    entries: LogEntries, unanswered: UnansweredReport | None, name: str, problem: str = ""
-) -> str:
-    """Return the page as HTML.
-
-    Args:
-        entries: The entries of the question log, oldest answer first.
-        unanswered: The grouped questions without an answer; None if they could not be grouped.
-        name: Name of the assistant.
-        problem: Why the questions could not be grouped.
-    """
-    blocks: tuple[Block, ...] = (
-        ("There are no questions yet. ", Mark("rag-pipeline serve", "code"), " logs them."),
-    )
-    if entries.answers:
-        grouped: tuple[Block, ...] = (f"The questions could not be grouped: {problem}",)
-        if unanswered is not None:
-            grouped = describe_unanswered(unanswered)
-        first, last = (entries.answers[at].asked_at.date() for at in (0, -1))
-        blocks = (
-            f"{first} to {last}",
-            *describe_feedback(entries),
-            Section("What the book did not answer", grouped),
-            "Questions and notes can be personal. Share this page with care.",
-        )
-    return to_page(f"What readers asked {name}", blocks)
-
-
-_MAX_ID_WORDS: Final = 5
-
-
-def draft_entry(
-    entries: LogEntries, answer_id: str, pages: Sequence[ParsedDoc]
-) -> dict[str, JsonValue]:
-    """Return a golden-set entry for a logged question, as a suggestion to check.
-
-    Its expected sections are those that the answer cited; a refusal has none. Retrieval found them,
-    so the author must check each of them in the book.
-
-    Args:
-        entries: The entries of the question log.
-        answer_id: Id of the answer to the question.
-        pages: All documents of the book.
-
-    Raises:
-        QueryError: The log has no such answer, or its question was not logged, or the question is
-            about a selection, which is never logged.
-    """
-    found = [one for one in entries.answers if one.answer_id == answer_id]
-    if not found:
-        raise QueryError(f"the question log has no answer {answer_id[:80]!r}")
-    if not found[0].question or found[0].mode == Mode.SELECTED_TEXT_ONLY:
-        raise QueryError(
-            "this question was not logged. LOG_QUESTIONS=true logs later questions, but never a "
-            "selected text"
-        )
-    question = " ".join((found[0].search_question or found[0].question).split())
-    # The sections that a refusal names are related to the question, but do not answer it.
-    is_refused = found[0].kind == "refused"
-    name = "-".join(re.findall(r"[^\W_]+", question.casefold())[:_MAX_ID_WORDS]) or "new"
-    return {
-        "id": name,
-        "question": question,
-        "category": "fact",
-        "all_of": False,
-        "expected": [] if is_refused else _find_sections(found[0].sources, pages),
-        "split": choose_half(name),
-    }
-
-
-def choose_half(query_id: str) -> Half:
-    """Return the half of the golden set, "tune" or "report", for the id of a new question.
-
-    The half depends only on a hash of the id, so that nobody can choose it by looking at results.
-    """
-    return "report" if hashlib.sha256(query_id.encode()).digest()[0] % 2 else "tune"
-
-
-def _find_sections(urls: Sequence[str], pages: Sequence[ParsedDoc]) -> list[JsonValue]:
-    """Return the sections of the book that have the URLs; unknown URLs are left out."""
-    by_page = {page.document.url.rstrip("/"): page.document for page in pages}
-    expected: list[JsonValue] = []
-    for url in urls:
-        address, _, anchor = url.partition("#")
-        document = by_page.get(address.rstrip("/"))
-        if document is None:
-            continue
-        texts = [one.text for one in document.headings if anchor and one.anchor == anchor]
-        heading = texts[0] if texts else document.title
-        section: JsonValue = {"doc_path": str(document.doc_path), "section_heading": heading}
-        if section not in expected:
-            expected.append(section)
-    return expected
+    lines += [f"near: {page}" for page in cluster.pages]
+    return Section(first, (Items(tuple(lines)),))

@@ -20,7 +20,7 @@ _AUTOLINK: Final = re.compile(r"(?i)(https?(?=:)|www(?=\.)|(?<!\w)@|@(?=[a-z]))"
 _MARKDOWN: Final = re.compile(r"([\\`*_\[\]|~#!$])")
 
 
-Form: TypeAlias = Literal["strong", "code", "link", "badge", "good", "near", "bad", "quote"]
+Form: TypeAlias = Literal["strong", "code", "badge", "good", "near", "bad", "quote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,12 @@ class Mark:
 
     Attributes:
         text: The text.
-        form: `strong`, `code`, or `link`, which Markdown and plain text show without its address.
-            Only HTML shows `badge`, the colors of `good`, `near` and `bad`, and the line breaks of
-            a `quote`.
-        url: The address of a link. HTML shows only the text if the address is not complete.
+        form: `strong` or `code`. Only HTML shows `badge`, the colors of `good`, `near` and `bad`,
+            and the line breaks of a `quote`.
     """
 
     text: str
     form: Form
-    url: str = ""
 
 
 Line: TypeAlias = "str | Mark | tuple[str | Mark, ...]"
@@ -148,10 +145,6 @@ def _write_line(line: Line) -> str:
     match line:
         case str():
             return html.escape(line)
-        case Mark(text=text, form="link", url=url):
-            is_complete = url.startswith(("https://", "http://"))
-            link = f'<a href="{html.escape(url)}" rel="noreferrer">{html.escape(text)}</a>'
-            return link if is_complete else html.escape(text)
         case Mark(text=text, form="strong" | "code" as tag):
             return f"<{tag}>{html.escape(text)}</{tag}>"
         case Mark(text=text, form=form):

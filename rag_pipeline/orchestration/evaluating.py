@@ -140,14 +140,14 @@ def answer_feedback(
     question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the ratings of the answers in the question log."""
-    begin_run(context.instance, context.run.run_id, None)
-    entries = question_log.read()
-    if entries is None or not entries.answers:
-        return _explain(context, entries)
-    from rag_pipeline.evaluation.feedback import LogFigures, describe_feedback
+    from rag_pipeline.evaluation.feedback import LogFigures, describe_feedback, read_log
     from rag_pipeline.evaluation.measures import compute
     from rag_pipeline.evaluation.pages import to_markdown
 
+    begin_run(context.instance, context.run.run_id, None)
+    entries = read_log(question_log.load_settings())
+    if entries is None or not entries.answers:
+        return _explain(context, entries)
     report: Any = dg.MetadataValue.md(to_markdown(describe_feedback(entries)))
     numbers = compute(LogFigures, entries.pair()).list_numbers()
     return dg.MaterializeResult(metadata={"report": report} | numbers)
@@ -161,28 +161,27 @@ def answer_feedback(
     description=(
         "The questions that the book did not answer, or whose answers were rated 1 or 2. Similar "
         "questions are grouped, and each group names the pages nearest to it. The groups are "
-        "suggestions for what the book could explain. The page is for authors, as `rag-pipeline "
-        "report-feedback` writes it."
+        "suggestions for what the book could explain."
     ),
 )
 def unanswered_questions(
     context: dg.AssetExecutionContext,
     question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
-    """Report the unanswered questions in the question log, and write the page for authors."""
-    begin_run(context.instance, context.run.run_id, None)
-    entries = question_log.read()
-    if entries is None or not entries.answers:
-        return _explain(context, entries)
-    from rag_pipeline.evaluation.feedback import describe_unanswered
+    """Report the unanswered questions in the question log."""
+    from rag_pipeline.evaluation.feedback import describe_unanswered, group_unanswered, read_log
     from rag_pipeline.evaluation.pages import to_markdown
 
-    report = question_log.group_unanswered(entries)
+    begin_run(context.instance, context.run.run_id, None)
+    settings = question_log.load_settings()
+    entries = read_log(settings)
+    if entries is None or not entries.answers:
+        return _explain(context, entries)
+    report = group_unanswered(settings, entries)
     return dg.MaterializeResult(
         metadata={
             "report": dg.MetadataValue.md(to_markdown(describe_unanswered(report))),
-            "page": dg.MetadataValue.path(question_log.write_page(entries, report)),
-            "unanswered_count": report.count,
+            "unanswered_count": len(report.answers),
             "grouped_count": report.grouped_count,
         }
     )

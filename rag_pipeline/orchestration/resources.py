@@ -25,7 +25,6 @@ from rag_pipeline.orchestration.dead_runs import check_run
 
 if TYPE_CHECKING:
     from rag_pipeline.evaluation.book import BookEvaluation
-    from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport
 
 
 class IngestConfig(dg.Config):
@@ -210,21 +209,3 @@ class EvaluationResource(_BookConfig, dg.ConfigurableResource["EvaluationResourc
 
 class QuestionLogResource(_BookConfig, dg.ConfigurableResource["QuestionLogResource"]):
     """The question log: questions, answers and ratings, which `rag-pipeline serve` records."""
-
-    def read(self) -> "LogEntries | None":
-        """Return all entries, or None if QUESTION_LOG_DAYS is 0; see `read_log`."""
-        from rag_pipeline.evaluation.feedback import read_log
-
-        return read_log(self.load_settings())
-
-    def group_unanswered(self, entries: "LogEntries") -> "UnansweredReport":
-        """Group the questions that the book did not answer; see `feedback.group_unanswered`."""
-        from rag_pipeline.evaluation.feedback import group_unanswered
-
-        return group_unanswered(self.load_settings(), entries)
-
-    def write_page(self, entries: "LogEntries", unanswered: "UnansweredReport") -> Path:
-        """Write the page for authors and return its path; see `feedback.write_page`."""
-        from rag_pipeline.evaluation.feedback import write_page
-
-        return write_page(self.load_settings(), entries, unanswered)

@@ -71,7 +71,6 @@ def run_without_extras(command: Command, arguments: str, **changes: str) -> Outc
         ("sweep CHUNK_TARGET_TOKENS=45,50 --test-set set.json", "pipeline"),
         ("serve --port 0", "serve"),
         ("mcp", "serve"),
-        ("golden-entry --from-log x", "serve"),
     ],
 )
 def test_a_command_without_its_extra_names_the_command_that_installs_it(

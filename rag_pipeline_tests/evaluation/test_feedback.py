@@ -7,23 +7,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
-from rag_pipeline.core.errors import QueryEmptyError, QueryError
+from rag_pipeline.core.errors import QueryEmptyError
 from rag_pipeline.core.protocols import Rating
 from rag_pipeline.evaluation.feedback import (
     MAX_QUESTIONS,
     LogEntries,
     LogFigures,
-    NearPage,
     QuestionCluster,
     UnansweredReport,
     _find_stars,
-    choose_half,
     describe_feedback,
     describe_unanswered,
-    draft_entry,
     report_unanswered,
 )
 from rag_pipeline.evaluation.measures import compute
@@ -53,6 +49,11 @@ def group(answers: Sequence[LoggedAnswer], *ratings: Rating) -> UnansweredReport
     """Group the unanswered questions of a log whose search finds nothing."""
     entries = LogEntries(tuple(answers), ratings)
     return report_unanswered(entries, LocalEmbedder(), find_nothing)
+
+
+def list_ids(report: UnansweredReport) -> list[tuple[str, ...]]:
+    """Return the ids of the answers of each group."""
+    return [tuple(one.answer_id for one in cluster.answers) for cluster in report.clusters]
 
 
 def render_unanswered(report: UnansweredReport) -> str:
@@ -107,7 +108,7 @@ def test_similar_unanswered_questions_form_one_cluster() -> None:
     ]
     ratings = [Rating("a1", NOW, 2), Rating("a2", NOW, 1)]
     report = group(answers, *ratings)
-    assert [one.answer_ids for one in report.clusters] == [("a0", "a1"), ("a2",)]
+    assert list_ids(report) == [("a0", "a1"), ("a2",)]
     shown = render_unanswered(report)
     assert "### How do I install ROS 2 on Windows?" in shown
     assert "- also: How can I install ROS 2 on Windows 11?" in shown
@@ -120,7 +121,7 @@ def test_similar_unanswered_questions_form_one_cluster() -> None:
 def test_a_bad_rating_makes_a_question_unanswered_and_text_is_escaped() -> None:
     answers = [make_logged("a", question="<img src=x> [link](http://x)"), make_logged("b")]
     report = group(answers, Rating("a", NOW, 2))
-    assert report.count == 1
+    assert len(report.answers) == 1
     # A word joiner after http, www and @ keeps Markdown programs from making a link.
     assert "&lt;img src=x&gt; \\[link\\](http\u2060://x)" in render_unanswered(report)
 
@@ -128,7 +129,7 @@ def test_a_bad_rating_makes_a_question_unanswered_and_text_is_escaped() -> None:
 def test_questions_that_were_not_logged_are_only_counted() -> None:
     answers = [make_logged("a", question=None, level="not_covered")]
     report = group(answers)
-    assert (report.count, report.grouped_count, report.clusters) == (1, 0, ())
+    assert (len(report.answers), report.grouped_count, report.clusters) == (1, 0, ())
     assert "1 of them are only counted. LOG\\_QUESTIONS was off" in render_unanswered(report)
 
 
@@ -137,16 +138,16 @@ def test_the_same_question_is_one_question_however_often_it_is_asked() -> None:
         make_logged(f"a{number}", question=f"What  is\nlove?{' ' * number}", level="not_covered")
         for number in range(3)
     ]
-    (cluster,) = group(answers).clusters
-    assert cluster.questions == ("What is love?",)
-    assert cluster.answer_ids == ("a0", "a1", "a2")
+    report = group(answers)
+    assert [one.questions for one in report.clusters] == [("What is love?",)]
+    assert list_ids(report) == [("a0", "a1", "a2")]
 
 
 def test_questions_about_a_selection_are_counted_but_not_grouped() -> None:
     values = {"mode": "selected_text_only", "reason": "unrelated_to_selection"}
     answers = [make_logged("a", question="What is this?", level="not_covered", **values)]
     report = group(answers)
-    assert (report.count, report.grouped_count, report.clusters) == (1, 0, ())
+    assert (len(report.answers), report.grouped_count, report.clusters) == (1, 0, ())
     shown = render_unanswered(report)
     assert "the selection does not answer it | 1" in shown
     assert "1 of them are only counted." in shown
@@ -166,7 +167,7 @@ def test_questions_beyond_the_limit_are_counted_and_named() -> None:
         for number in range(MAX_QUESTIONS + 3)
     ]
     report = report_unanswered(LogEntries(tuple(answers), ()), CircleEmbedder(), find_nothing)
-    assert report.count - report.grouped_count == 3
+    assert len(report.answers) - report.grouped_count == 3
     assert "3 of them are only counted." in render_unanswered(report)
 
 
@@ -179,26 +180,27 @@ def test_many_groups_and_wordings_are_cut_off_with_their_number() -> None:
     clusters = tuple(
         QuestionCluster(
             tuple(f"Question {place}.{number}?" for number in range(count)),
-            tuple(f"a{place}.{number}" for number in range(count)),
-            {"uncertain": count},
-            (NearPage("A | page", "", 0.5),),
+            (make_logged(level="closest_passages", reason="uncertain"),) * count,
+            ("A | page (0.50)",),
         )
         for place, count in enumerate((10, 1))
     )
-    report = UnansweredReport(12, 20, {"uncertain": 12}, clusters)
+    report = UnansweredReport(clusters[0].answers * 2, 30, clusters)
     shown = render_unanswered(report)
-    assert "12 of 20" in shown
+    assert "20 of 30" in shown
+    assert "| only the closest passages were shown | 20 |" in shown
+    assert "- asked 10 times: only the closest passages were shown (10)" in shown
     assert "- and 2 more wordings" in shown
     assert "### Question 1.0?" in shown
     assert "- near: A \\| page (0.50)" in shown
-    assert "1 of them are only counted." in shown
+    assert "9 of them are only counted." in shown
 
 
 def test_replies_and_an_empty_log_have_no_unanswered_questions() -> None:
     reply = make_logged("a", kind="reply", level="no_question", reason="small_talk")
     for answers in ([reply], []):
         report = group(answers)
-        assert (report.count, report.clusters) == (0, ())
+        assert (report.answers, report.clusters) == ((), ())
         assert "###" not in render_unanswered(report)
 
 
@@ -219,19 +221,3 @@ def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
 def test_a_refusal_blames_no_section() -> None:
     refused = make_logged("a", kind="refused", level="not_covered")
     assert "No answer was rated 1 or 2." in render_feedback([refused], [Rating("a", NOW, 1)])
-
-
-@pytest.mark.parametrize(
-    ("answer_id", "problem"),
-    [("selected", "was not logged"), ("unknown", "no answer"), ("silent", "was not logged")],
-)
-def test_an_entry_needs_a_logged_question(answer_id: str, problem: str) -> None:
-    selected = make_logged("selected", mode="selected_text_only")
-    entries = LogEntries((make_logged("silent", question=None), selected), ())
-    with pytest.raises(QueryError, match=problem):
-        draft_entry(entries, answer_id, [])
-
-
-def test_ids_are_divided_into_halves_of_similar_size() -> None:
-    halves = [choose_half(f"query-{number}") for number in range(200)]
-    assert 80 <= halves.count("tune") <= 120

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -12,9 +11,7 @@ from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.protocols import Rating
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport
 from rag_pipeline.orchestration.jobs import FEEDBACK_JOB
-from rag_pipeline.orchestration.resources import QuestionLogResource
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 from rag_pipeline_tests.retrieval.indexed_book import (
@@ -25,31 +22,18 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rag_pipeline.core.settings import Settings
 
 
-def run_job(entries: LogEntries | None) -> dict[str, dict[str, object]]:
-    """Run the feedback job with these entries and return the metadata of each asset."""
-    report = UnansweredReport(1, 1, {"not_covered": 1}, ())
-
-    class FilledLog(QuestionLogResource):
-        def read(self) -> LogEntries | None:
-            return entries
-
-        def group_unanswered(self, _: LogEntries) -> UnansweredReport:
-            return report
-
-        def write_page(self, *_: object) -> Path:
-            return Path("feedback.html")
-
-    return run_definitions(build_defs({"question_log": FilledLog()}))
-
-
-def run_definitions(definitions: dg.Definitions) -> dict[str, dict[str, object]]:
-    """Run the feedback job of the definitions and return the metadata of each asset."""
+def run_job() -> dict[str, dict[str, object]]:
+    """Run the feedback job and return the metadata of each asset."""
     with dg.DagsterInstance.ephemeral() as instance:
-        result = definitions.resolve_job_def(FEEDBACK_JOB.name).execute_in_process(
-            run_config=QUIET, instance=instance
+        result = (
+            build_defs()
+            .resolve_job_def(FEEDBACK_JOB.name)
+            .execute_in_process(run_config=QUIET, instance=instance)
         )
     return {
         str(event.asset_key and event.asset_key.to_user_string()): {
@@ -57,24 +41,6 @@ def run_definitions(definitions: dg.Definitions) -> dict[str, dict[str, object]]
         }
         for event in result.get_asset_materialization_events()
     }
-
-
-def test_the_reports_are_in_the_metadata() -> None:
-    metadata = run_job(LogEntries((make_logged(),), (Rating("a1", NOW, 5),)))
-    assert metadata["answer_feedback"]["rating_count"] == 1
-    assert metadata["answer_feedback"]["helpful_share"] == 1.0
-    assert "SC-005" in str(metadata["answer_feedback"]["report"])
-    assert metadata["unanswered_questions"]["unanswered_count"] == 1
-    assert metadata["unanswered_questions"]["page"] == "feedback.html"
-
-
-@pytest.mark.parametrize(
-    ("entries", "message"), [(None, "no question log"), (LogEntries((), ()), "is empty")]
-)
-def test_a_missing_or_empty_log_is_explained(entries: LogEntries | None, message: str) -> None:
-    metadata = run_job(entries)
-    assert set(metadata) == {"answer_feedback", "unanswered_questions"}
-    assert all(message in str(values["report"]) for values in metadata.values())
 
 
 @pytest.fixture
@@ -95,15 +61,15 @@ def test_a_real_log_and_a_real_index_give_real_reports(settings: Settings) -> No
     log.add_answers([make_logged("a", question=question, level="not_covered"), make_logged("b")])
     log.add_rating(Rating("b", NOW, 4))
     log.close()
-    metadata = run_definitions(build_defs())
+    metadata = run_job()
     assert metadata["answer_feedback"]["rating_count"] == 1
+    assert metadata["answer_feedback"]["helpful_share"] == 1.0
+    assert "SC-005" in str(metadata["answer_feedback"]["report"])
+    assert metadata["unanswered_questions"]["unanswered_count"] == 1
     report = str(metadata["unanswered_questions"]["report"])
     assert f"### {question}" in report
     assert "Laser Scanners" in report
     assert metadata["unanswered_questions"]["grouped_count"] == 1
-    page = settings.state_dir / "feedback.html"
-    assert metadata["unanswered_questions"]["page"] == str(page)
-    assert question in page.read_text()
 
 
 @pytest.mark.parametrize(("days", "message"), [("0", "no question log"), ("90", "is empty")])
@@ -111,6 +77,7 @@ def test_without_a_log_nothing_fails(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, days: str, message: str
 ) -> None:
     monkeypatch.setenv("QUESTION_LOG_DAYS", days)
-    metadata = run_definitions(build_defs())
+    metadata = run_job()
+    assert set(metadata) == {"answer_feedback", "unanswered_questions"}
     assert all(message in str(values["report"]) for values in metadata.values())
     assert (settings.state_dir / DATABASE_NAME).exists() is (days == "90")

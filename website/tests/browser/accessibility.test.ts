@@ -1,5 +1,3 @@
-import {pathToFileURL} from 'node:url';
-
 import {AxeBuilder} from '@axe-core/playwright';
 import {expect, inject, test} from 'vitest';
 
@@ -7,7 +5,6 @@ import {setScript} from './harness/model';
 import {openBook, type Reader} from './harness/reader';
 import {findModel, findWriting} from './harness/scripted';
 import {drag, findControl} from './harness/selecting';
-import {writeFeedbackPage} from './harness/service';
 import {startStaticHost} from './harness/static';
 
 const QUESTION = 'What is the zero moment point?';
@@ -188,21 +185,6 @@ test('axe finds nothing: answers without a service', async () => {
     await host.stop();
   }
 }, 480_000);
-
-test('axe finds nothing: the page about feedback', async () => {
-  const {page, panel} = await openBook({context: {}});
-  await panel.open();
-  await panel.ask('What is a good recipe for tomato soup?');
-  await panel.ask(QUESTION);
-  await panel.turn.getByRole('button', {name: 'Yes', exact: true}).click();
-  const file = await writeFeedbackPage(inject('quoting'));
-  await page.goto(pathToFileURL(file).href);
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({colorScheme});
-    const {violations} = await new AxeBuilder({page}).analyze();
-    expect(violations.map(({id, nodes}) => [id, nodes.map(({html}) => html)])).toEqual([]);
-  }
-});
 
 test.each(JOURNEYS)('axe finds nothing: $name', async ({states, isWriting, viewport}) => {
   const reader = await openBook({

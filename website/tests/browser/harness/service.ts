@@ -114,14 +114,6 @@ export async function readLog(
   return JSON.parse(stdout) as Record<string, unknown>[];
 }
 
-/** Writes the page about the questions of a service and returns its file. */
-export async function writeFeedbackPage({dataDir}: Pick<Service, 'dataDir'>): Promise<string> {
-  const env = await makeEnvironment({DATA_DIR: dataDir});
-  const file = join(dataDir, 'feedback.html');
-  await run(PROGRAM, ['report-feedback', '--html', file], {cwd: REPOSITORY, env});
-  return file;
-}
-
 /** Copies the index of the book from one `DATA_DIR` to another. */
 async function copyIndex(from: string, to: string): Promise<void> {
   const [source, target] = await Promise.all([findStateDir(from), findStateDir(to)]);
