@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 import textwrap
 from enum import Enum
-from typing import TYPE_CHECKING, Any, get_args
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import SecretStr
@@ -39,46 +42,67 @@ folder, the file of the site of that folder is read instead. An unknown key is a
 """
 
 
+_GROUP = re.compile(r"# --- (?P<title>.+) ---(?: Read by: (?P<read_by>.+)\.)?$")
+
+
+class _Setting(NamedTuple):
+    name: str
+    meaning: str
+    read_by: str
+
+    @property
+    def field(self) -> FieldInfo:
+        return Settings.model_fields[self.name]
+
+
 def describe_env() -> str:
     """Return the text of `.env.example`."""
     parts = [_ENV_HEAD]
-    for title, fields in _group_fields().items():
+    for title, settings in _read_groups().items():
         parts.append(f"\n# --- {title} ---\n")
-        for name, field in fields.items():
-            allowed = _describe_allowed(field)
-            meaning = f"{field.description} Allowed: {allowed}." if allowed else field.description
-            lines = textwrap.wrap(meaning or "", 108, break_long_words=False)
-            lines.append(f"Read by: {_read_extra(field)['read_by']}.")
+        for one in settings:
+            allowed = _describe_allowed(one.field)
+            meaning = f"{one.meaning} Allowed: {allowed}." if allowed else one.meaning
+            lines = textwrap.wrap(meaning, 108, break_long_words=False)
+            lines.append(f"Read by: {one.read_by}.")
             parts.append("\n" + "".join(f"# {line}\n" for line in lines))
-            parts.append(f"{name.upper()}={_write_default(field)}\n")
+            parts.append(f"{one.name.upper()}={_write_default(one.field)}\n")
     return "".join(parts)
 
 
 def describe_settings() -> str:
     """Return the text of the settings page."""
     parts = [NOTE, _PAGE_HEAD]
-    for title, fields in _group_fields().items():
+    for title, settings in _read_groups().items():
         parts.append(f"## {title}\n\n")
-        for name, field in fields.items():
-            default = _write_default(field)
+        for one in settings:
+            default = _write_default(one.field)
             facts = [f"Default: `{default}`"] if default else []
-            if allowed := _describe_allowed(field):
+            if allowed := _describe_allowed(one.field):
                 facts.append(f"Allowed: {allowed}")
-            text = " ".join([str(field.description), *(f"{fact}." for fact in facts)])
-            parts.append(f"### {name.upper()}\n\n{text}\n\n")
+            text = " ".join([one.meaning, *(f"{fact}." for fact in facts)])
+            parts.append(f"### {one.name.upper()}\n\n{text}\n\n")
     return "".join(parts).rstrip() + "\n"
 
 
-def _group_fields() -> dict[str, dict[str, FieldInfo]]:
-    groups: dict[str, dict[str, FieldInfo]] = {}
-    for name, field in Settings.model_fields.items():
-        groups.setdefault(_read_extra(field)["group"], {})[name] = field
+def _read_groups() -> dict[str, list[_Setting]]:
+    """Return the settings by the heading of their group, from the source of the class."""
+    source = inspect.getsource(Settings)
+    lines = source.splitlines()
+    (declared,) = ast.parse(source).body
+    groups: dict[str, list[_Setting]] = {}
+    for field, text in pairwise(getattr(declared, "body", [])):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(name), lineno=line),
+                ast.Expr(ast.Constant(str(words))),
+            ):
+                found = filter(None, (_GROUP.search(one) for one in reversed(lines[:line])))
+                group = next(found)
+                meaning, _, read_by = " ".join(words.split()).partition(" Read by: ")
+                readers = read_by.removesuffix(".") or group["read_by"]
+                groups.setdefault(group["title"], []).append(_Setting(name, meaning, readers))
     return groups
-
-
-def _read_extra(field: FieldInfo) -> dict[str, Any]:
-    extra = field.json_schema_extra
-    return extra if isinstance(extra, dict) else {}
 
 
 def _describe_allowed(field: FieldInfo) -> str:

@@ -138,8 +138,7 @@ class SetValues(PydanticBaseSettingsSource):
 
 def may_set(field: FieldInfo) -> bool:
     """Return True if the file of a site may set a setting."""
-    extra = field.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get(BY_SITE))
+    return BY_SITE in field.metadata
 
 
 def is_own_file(path: Path) -> bool:

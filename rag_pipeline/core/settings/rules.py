@@ -1,4 +1,4 @@
-"""Types, bounds and groups of settings, with which `fields` declares them."""
+"""Types of settings with their checks and bounds, with which `fields` declares them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
@@ -16,10 +16,6 @@ from pydantic_settings import NoDecode
 from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings
 from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 SITE_FIELDS: Final = tuple(
     field.name
@@ -40,17 +36,15 @@ OPEN: Final = "open"
 IS_PATH: Final = "path"
 """Marks the types of settings that are paths. A relative path is relative to the settings file."""
 
+_T = TypeVar("_T")
+
 BY_SITE: Final = "by_site"
-"""Marks the settings that the file of a site may set."""
 
-SHARE: Final = {"ge": 0, "le": 1}
-"""Bounds of a share or a weight."""
+BySite: TypeAlias = Annotated[_T, BY_SITE]
+"""A setting that the file of a site may set.
 
-TIMEOUT_S: Final = {"gt": 0, "le": 600}
-"""Bounds of a timeout in seconds."""
-
-TOKENS: Final = {"ge": 1, "le": 8000}
-"""Bounds of a chunk size in cl100k_base tokens."""
+It describes the site. It is no address of a service, no key, and no limit that protects the user.
+"""
 
 
 def _read_place(text: object) -> object:
@@ -124,6 +118,15 @@ def _check_component_text(text: str) -> str:
     return ",".join(rules)
 
 
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+"""A share or a weight."""
+
+TimeoutS: TypeAlias = Annotated[float, Field(gt=0, le=600)]
+"""A timeout in seconds."""
+
+Tokens: TypeAlias = Annotated[int, Field(ge=1, le=8000)]
+"""A size of chunks in cl100k_base tokens."""
+
 ComponentText: TypeAlias = Annotated[str, AfterValidator(_check_component_text)]
 """Exceptions for the attributes of components, separated by commas; empty without exceptions."""
 
@@ -176,61 +179,3 @@ class Quantization(StrEnum):
     DENSE = "dense"
     WINDOWS = "windows"
     ALL = "all"
-
-
-class SettingGroup(NamedTuple):
-    """A group of settings under one heading in `.env.example` and on the settings page.
-
-    Attributes:
-        title: The heading.
-        read_by: Default for the parts of the program that read a setting of the group, for users.
-        by_site: True if the file of a site may set its settings. They describe the site, and none
-            of them is an address of a service, a key, or a limit that protects the user.
-    """
-
-    title: str
-    read_by: str = ""
-    by_site: bool = False
-
-    def setting(
-        self,
-        default: object,
-        meaning: str,
-        *,
-        read_by: str = "",
-        by_site: bool | None = None,
-        bounds: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401  # pydantic declares Field in this way, so that any annotation fits
-        """Declare a setting of this group.
-
-        Args:
-            default: The value if the setting is not set.
-            meaning: One or more sentences for users, as Markdown.
-            read_by: The parts that read it, if they differ from those of the group.
-            by_site: If the file of a site may set it, if that differs from the group.
-            bounds: Constraints that pydantic checks, such as `ge` and `le`.
-        """
-        extra: dict[str, Any] = {
-            "group": self.title,
-            "read_by": read_by or self.read_by,
-            BY_SITE: self.by_site if by_site is None else by_site,
-        }
-        return Field(
-            default=default, description=meaning, json_schema_extra=extra, **(bounds or {})
-        )
-
-
-FOLDERS: Final = SettingGroup("Folders")
-SITE: Final = SettingGroup("The website that citations link to", "parsing", by_site=True)
-STORE: Final = SettingGroup("Vector store", "indexing, retrieval")
-EMBEDDING: Final = SettingGroup("Embedding", "embedding, retrieval")
-INGESTION: Final = SettingGroup("Ingestion", "ingestion")
-ANSWERING: Final = SettingGroup("Answering", "answering")
-ASSISTANT: Final = SettingGroup("The voice of the assistant", "answering")
-CHUNKING: Final = SettingGroup("Chunking", "chunking", by_site=True)
-EVALUATION: Final = SettingGroup("Evaluation")
-RETRIEVAL: Final = SettingGroup("Retrieval", "retrieval", by_site=True)
-SERVING: Final = SettingGroup("RoboTutor, the service", "`rag-pipeline serve`")
-QUESTION_LOG: Final = SettingGroup(
-    "Question log", "`rag-pipeline serve`, the assets `answer_feedback` and `unanswered_questions`"
-)
