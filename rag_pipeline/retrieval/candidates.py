@@ -47,17 +47,21 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FirstHits:
-    """The results of the first request for some searches.
+    """The best points of some searches and of their parts.
 
     Attributes:
-        asked: The searches and their parts.
-        best: The search, by its position, and the channel of each query for the best points.
-        hits: The best points of each query.
+        searches: The searches.
+        asked: The searches, and then the parts of all of them.
+        depth: Number of points that were requested from each channel.
+        scores: The scores of the best points of each search and part, by channel.
+        weights: The weights of terms, by the part of the collection in which they were weighed.
     """
 
-    asked: tuple[Search, ...]
-    best: tuple[tuple[int, Channel], ...]
-    hits: tuple[Sequence[tuple[PointId, float]], ...]
+    searches: Sequence[Search]
+    asked: Sequence[Search]
+    depth: int
+    scores: Sequence[dict[Channel, dict[PointId, float]]]
+    weights: Mapping[PointFilter, Mapping[str, float]]
 
 
 def find_best(
@@ -73,118 +77,96 @@ def find_best(
         opened: The collection to search.
         searches: Searches with vectors.
         depth: Number of points to request from each channel, at least 1.
-        terms: See `gather_candidates`.
+        terms: Terms to weigh, by the part of the collection in which they are weighed.
         others: Further queries for the same request.
 
     Returns:
         The best points, and the hits of the further queries.
+
+    Raises:
+        StoreUnavailableError: The store is unreachable, timed out or is locked by another process.
     """
-    asked = (*searches, *(part for search in searches for part in search.parts))
-    best = tuple(
+    asked = [*searches, *(part for search in searches for part in search.parts)]
+    best = [
         (at, channel)
         for at, search in enumerate(asked)
         for channel in search.channels
         if channel is not Channel.WINDOWS
-    )
-    unweighed = opened.list_unweighed(terms)
+    ]
     queries = [asked[at].ask(channel, depth, asked[at].where) for at, channel in best]
-    hits = opened.store.search_many([*queries, *others, *opened.ask_weights(unweighed)])
-    weighed_from = len(best) + len(others)
-    opened.keep_weights(unweighed, hits[weighed_from:])
-    return FirstHits(asked, best, tuple(hits[: len(best)])), hits[len(best) : weighed_from]
+    hits, weights = opened.search_and_weigh([*queries, *others], terms)
+    scores: list[dict[Channel, dict[PointId, float]]] = [
+        {channel: {} for channel in search.channels} for search in asked
+    ]
+    for (at, channel), own in zip(best, hits, strict=False):  # the further queries follow
+        scores[at][channel] = dict(own)
+    return FirstHits(searches, asked, depth, scores, weights), hits[len(best) :]
 
 
-def gather_candidates(  # the arguments of two callers
-    opened: OpenIndex,
-    searches: Sequence[Search],
-    depth: int,
-    weights: FusionWeights,
-    terms: Mapping[PointFilter, Collection[str]] = MappingProxyType({}),
-    first: FirstHits | None = None,
-) -> list[Found]:
+def gather_candidates(opened: OpenIndex, first: FirstHits, weights: FusionWeights) -> list[Found]:
     """Find the candidate points of each search and of its parts, scored in every channel.
 
     The points found are the `depth` best by dense vector and the `depth` best by BM25. The best of
     them in both channels together are near and become candidates. Windows (vectors of four words)
     score only these. The far points only count in the statistics of the scores.
 
-    All searches take two round trips to the store: one for the best points and the weights of
-    terms, and one for the missing scores and the places of near points. The windows of a whole
+    The missing scores and the places of near points are read in one request. The windows of a whole
     question are compared word by word, so that its vectors are sent once.
 
     Args:
         opened: The collection to search.
-        searches: Searches with vectors.
-        depth: Number of points to request from each channel, at least 1.
+        first: The best points of the searches.
         weights: The weights of vectors and BM25, by which near points are chosen.
-        terms: Terms whose weights the collection looks up with the first request, by the part of
-            the collection in which they are weighed.
-        first: The results of the first request, if it was sent before.
 
     Raises:
         StoreUnavailableError: The store is unreachable, timed out or is locked by another process.
         PayloadError: A stored point has a missing or invalid payload field.
     """
-    if first is None:
-        first = find_best(opened, searches, depth, terms)[0]
-    groups = [group_tokens(search.text, search.vectors) for search in searches]
-    groups += [[[*range(len(search.vectors.tokens))]] for search in first.asked[len(searches) :]]
-    found = iter(_gather(opened, first, groups, depth, weights))
-    whole = [next(found) for _ in searches]
-    return [
-        replace(own, parts=tuple(next(found) for _ in search.parts))
-        for search, own in zip(searches, whole, strict=True)
-    ]
-
-
-def _gather(
-    opened: OpenIndex,
-    first: FirstHits,
-    groups: Sequence[Sequence[Sequence[int]]],
-    depth: int,
-    weights: FusionWeights,
-) -> list[Found]:
-    searches = first.asked
-    scores: list[dict[Channel, dict[PointId, float]]] = [
-        {channel: {} for channel in search.channels} for search in searches
-    ]
-    for (at, asked_by), own in zip(first.best, first.hits, strict=True):
-        scores[at][asked_by] = dict(own)
+    asked, scores = first.asked, first.scores
+    groups = [group_tokens(search.text, search.vectors) for search in first.searches]
+    groups += [[[*range(len(part.vectors.tokens))]] for part in asked[len(groups) :]]
     # The far scores are those of the first request, so they are read before the gaps are filled.
     nears = [
-        _find_near(own, search.windowed, depth, weights)
-        for search, own in zip(searches, scores, strict=True)
+        _find_near(own, search.windowed, first.depth, weights)
+        for search, own in zip(asked, scores, strict=True)
     ]
     gaps = [
         (at, channel, PointFilter(point_ids=missing), rows)
         for at, (near, _, _) in enumerate(nears)
-        for channel in searches[at].channels
+        for channel in asked[at].channels
         if (missing := tuple(pid for pid in sorted(near) if pid not in scores[at][channel]))
         for rows in (groups[at] if channel is Channel.WINDOWS else [()])
     ]
     hits, places = opened.search_and_place(
         [
-            searches[at].ask(channel, len(missing.point_ids or ()), missing, rows)
+            asked[at].ask(channel, len(missing.point_ids or ()), missing, rows)
             for at, channel, missing, rows in gaps
         ],
         sorted({pid for near, _, _ in nears for pid in near}),
     )
-    tokens: list[dict[PointId, list[float]]] = [{} for _ in searches]
+    tokens: list[dict[PointId, list[float]]] = [{} for _ in asked]
     for (at, channel, _, rows), own in zip(gaps, hits, strict=True):
         if channel is not Channel.WINDOWS:
             scores[at][channel].update(own)
             continue
         for point_id, cosine in own:
-            cosines = tokens[at].setdefault(point_id, [0.0] * len(searches[at].vectors.tokens))
+            cosines = tokens[at].setdefault(point_id, [0.0] * len(asked[at].vectors.tokens))
             for row in rows:
                 cosines[row] = cosine
+    found = iter(
+        [
+            Found(
+                _describe([places[pid] for pid in sorted(near) if pid in places], own, by_token),
+                far,
+                exhausted,
+            )
+            for (near, far, exhausted), own, by_token in zip(nears, scores, tokens, strict=True)
+        ]
+    )
+    whole = [next(found) for _ in first.searches]
     return [
-        Found(
-            _describe([places[pid] for pid in sorted(near) if pid in places], own, by_token),
-            far,
-            exhausted,
-        )
-        for (near, far, exhausted), own, by_token in zip(nears, scores, tokens, strict=True)
+        replace(own, parts=tuple(next(found) for _ in search.parts))
+        for search, own in zip(first.searches, whole, strict=True)
     ]
 
 

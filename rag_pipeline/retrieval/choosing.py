@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.text.terms import extract_terms
-from rag_pipeline.retrieval.candidates import DEPTH, Found, gather_candidates
+from rag_pipeline.retrieval.candidates import DEPTH, Found, find_best, gather_candidates
 from rag_pipeline.retrieval.ranking import favor_explaining, fit_weights, fuse
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _choose(
     chosen = select(near.load_ahead(passages), count, near.is_near)
     while len(chosen) < count and not found.exhausted:
         depth *= _DEEPEN_FACTOR
-        (found,) = gather_candidates(opened, [replace(search, parts=())], depth, weights)
+        first, _ = find_best(opened, [replace(search, parts=())], depth)
+        (found,) = gather_candidates(opened, first, weights)
         passages, bare = _rank(found, evidence, weights, chosen)
         chosen = select(near.load_ahead(passages), count, near.is_near, chosen)
     chosen = select(near.load_ahead(bare), count, near.is_near, chosen)

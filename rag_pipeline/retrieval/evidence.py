@@ -17,7 +17,7 @@ from rag_pipeline.core.text.terms import extract_terms, extract_words, find_dist
 from rag_pipeline.retrieval.models import Evidence, ScoredChunk, TermWeight, WordNearness
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.protocols import PointFilter
     from rag_pipeline.retrieval.choosing import Chosen
@@ -59,6 +59,7 @@ def list_terms(searches: Sequence[Search]) -> dict[PointFilter, set[str]]:
 def weigh_terms(
     opened: OpenIndex,
     searches: Sequence[Search],
+    weighed: Mapping[PointFilter, Mapping[str, float]],
     model: str,
     unrelated: tuple[float, float] | None = None,
 ) -> list[Evidence]:
@@ -71,16 +72,14 @@ def weigh_terms(
     Args:
         opened: The collection.
         searches: Searches with text and filters.
+        weighed: The weights of the terms that `list_terms` returns.
         model: The fingerprint of the embedding model, which is stored in the evidence.
         unrelated: The result of `OpenIndex.measure_unrelated`, which is stored in the evidence.
     """
-    asked = list_terms(searches)
-    weighed = {where: opened.weigh(sorted(terms), where) for where, terms in asked.items()}
     found = []
     for search in searches:
         own, corpus = _read_terms(search.text), search.scope.where
-        count, known = weighed[corpus]
-        unknown_weight = math.log(2 * count + 2)
+        known, unknown_weight = weighed[corpus], math.log(2 * opened.count(corpus) + 2)
         weights = {
             term: known[term] * (FORM_SHARE if term in search.form_terms else 1)
             if term in known

@@ -9,8 +9,9 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
+from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.payload import (
@@ -35,7 +36,7 @@ from rag_pipeline.core.vectors import SparseVector
 from rag_pipeline.retrieval.ranking import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload, SiteSettings
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.search import Search
 
+_Value = TypeVar("_Value")
 
 _FOLDER_POSITION: Final = 50.0  # the index does not know the positions of folders in the sidebar
 _INDEX_STEMS: Final = ("index", "readme")
@@ -179,7 +181,10 @@ MAX_CACHED_CHUNKS: Final = 2_048
 """Largest number of chunks in the cache, about 20 MB. The chunks read first are dropped first."""
 
 MAX_PARTS: Final = 8
-"""Number of parts of a collection, such as versions, whose weights are cached beside a new one."""
+"""Number of parts of a collection, such as versions, whose weights are cached."""
+
+MAX_VALUES: Final = 64
+"""Number of other values that are cached, such as the counts of filters."""
 
 EDITION_FIELDS: Final = {"version": "is_latest", "locale": "is_default_locale"}
 """The fields of a page's version and language, and those that mark the ones shown by default.
@@ -233,12 +238,17 @@ class OpenIndex:
         self._lasting = lasting
         self._places: dict[PointId, Place] = {}
         self._chunks: dict[PointId, Piece] = {}
-        self._counts: dict[PointFilter, tuple[float, int]] = {}
         self._weights: dict[PointFilter, tuple[float, dict[str, float]]] = {}
-        self._unrelated: tuple[int, tuple[float, float]] | None = None
-        self._outline: tuple[int, float, Outline] | None = None
-        self._editions: tuple[Outline, dict[tuple[str, ...], Edition]] | None = None
-        self._facts: tuple[float, IndexFacts] | None = None
+        self._values: dict[Hashable, tuple[float, object]] = {}
+
+    def _remember(self, key: Hashable, age_s: float, read: Callable[[], _Value]) -> _Value:
+        """Return a cached value; read it if it is missing, or too old and able to change."""
+        known, now = self._values.get(key), time.monotonic()
+        if known is None or not (self._lasting or now - known[0] < age_s):
+            known = now, read()
+            kept = [entry for entry in self._values.items() if entry[0] != key]
+            self._values = dict([*kept, (key, known)][-MAX_VALUES:])
+        return cast("_Value", known[1])
 
     def search_and_place(
         self, queries: Sequence[ChannelQuery], point_ids: Sequence[PointId]
@@ -288,73 +298,57 @@ class OpenIndex:
             self._chunks = dict(islice(chain(read.items(), known.items()), MAX_CACHED_CHUNKS))
         return found
 
-    def weigh(
-        self, terms: Sequence[str], corpus: PointFilter = ALL_POINTS
-    ) -> tuple[int, dict[str, float]]:
-        """Return the number of chunks in a part of the collection, and the weight of each term.
+    def search_and_weigh(
+        self, queries: Sequence[ChannelQuery], terms: Mapping[PointFilter, Collection[str]]
+    ) -> tuple[list[list[tuple[PointId, float]]], dict[PointFilter, dict[str, float]]]:
+        """Run searches, and look up the weights of terms in the same request.
 
         The weight of a term is the highest BM25 score that any chunk has for this term alone. That
         is the term's inverse document frequency times a factor of up to 2.2, which grows with the
-        term's frequency in the chunk. Terms that occur in no chunk are left out.
-        """
-        known = self._read_weights(corpus)[1]
-        unweighed = [(corpus, term) for term in terms if term not in known]
-        if unweighed:
-            hits = self.store.search_many(self.ask_weights(unweighed))
-            known = {**known, **self.keep_weights(unweighed, hits)[corpus]}
-        return self.count(corpus), {term: known[term] for term in terms if known[term] > 0}
-
-    def list_unweighed(
-        self, terms: Mapping[PointFilter, Collection[str]]
-    ) -> list[tuple[PointFilter, str]]:
-        """Return the terms whose weights must be looked up, each with its part of the collection.
+        term's frequency in the chunk.
 
         Args:
+            queries: The searches.
             terms: The terms to weigh, by the part of the collection in which they are weighed.
+
+        Returns:
+            The hits of the searches, and the weights of the terms by part. Terms that occur in no
+            chunk are left out.
         """
-        known = {corpus: self._read_weights(corpus)[1] for corpus in terms}
-        return [
+        now, known = time.monotonic(), {}
+        for corpus in terms:
+            begun_at, own = self._weights.get(corpus, (now, {}))
+            is_old = not self._lasting and now - begun_at > _READ_AGE_S
+            known[corpus] = (now, {}) if is_old or len(own) > MAX_TERMS else (begun_at, own)
+        missing = [
             (corpus, term)
-            for corpus, own in terms.items()
-            for term in sorted(own)
-            if term not in known[corpus]
+            for corpus, asked in terms.items()
+            for term in sorted(asked)
+            if term not in known[corpus][1]
         ]
-
-    def ask_weights(self, unweighed: Sequence[tuple[PointFilter, str]]) -> list[ChannelQuery]:
-        """Return the searches that find the weights of terms.
-
-        The score of a term's best chunk is its weight, so one result for each term is enough.
-        """
-        vectors = self._encoder.encode_terms([term for _, term in unweighed])
-        return [
-            ChannelQuery(Channel.BM25, vector, 1, corpus, corpus)
-            for (corpus, _), vector in zip(unweighed, vectors, strict=True)
-        ]
-
-    def keep_weights(
-        self,
-        unweighed: Sequence[tuple[PointFilter, str]],
-        hits: Sequence[Sequence[tuple[PointId, float]]],
-    ) -> dict[PointFilter, dict[str, float]]:
-        """Cache and return the weights of terms; `hits` are the results of the searches for them.
-
-        A term that occurs in no chunk gets the weight 0.
-        """
+        vectors = self._encoder.encode_terms([term for _, term in missing])
+        hits = self.store.search_many(
+            [
+                *queries,
+                # The score of a term's best chunk is its weight, so one result is enough.
+                *(
+                    ChannelQuery(Channel.BM25, vector, 1, corpus, corpus)
+                    for (corpus, _), vector in zip(missing, vectors, strict=True)
+                ),
+            ]
+        )
         found: dict[PointFilter, dict[str, float]] = {}
-        for (corpus, term), best in zip(unweighed, hits, strict=True):
+        for (corpus, term), best in zip(missing, hits[len(queries) :], strict=True):
             found.setdefault(corpus, {})[term] = best[0][1] if best else 0.0
         for corpus, weights in found.items():
-            parts, (begun_at, known) = self._weights, self._read_weights(corpus)
-            kept = {part: parts[part] for part in [*parts][-MAX_PARTS:] if part != corpus}
-            self._weights = {**kept, corpus: (begun_at, {**known, **weights})}
-        return found
-
-    def _read_weights(self, corpus: PointFilter) -> tuple[float, dict[str, float]]:
-        """Return the cached weights of a part, and the time at which the first was looked up."""
-        now = time.monotonic()
-        begun_at, known = self._weights.get(corpus, (now, {}))
-        is_old = not self._lasting and now - begun_at > _READ_AGE_S
-        return (now, {}) if is_old or len(known) > MAX_TERMS else (begun_at, known)
+            begun_at, own = known[corpus]
+            known[corpus] = begun_at, {**own, **weights}
+            kept = [entry for entry in self._weights.items() if entry[0] != corpus]
+            self._weights = dict([*kept, (corpus, known[corpus])][-MAX_PARTS:])
+        return hits[: len(queries)], {
+            corpus: {term: own[term] for term in terms[corpus] if own[term] > 0}
+            for corpus, (_, own) in known.items()
+        }
 
     def count(self, where: PointFilter = ALL_POINTS) -> int:
         """Return the number of points that match a filter.
@@ -363,13 +357,7 @@ class OpenIndex:
         """
         if where == ALL_POINTS and not self._lasting:
             return self._read_facts().point_count
-        counts, now = self._counts, time.monotonic()
-        known = counts.get(where)
-        if known is None or not (self._lasting or now - known[0] < _READ_AGE_S):
-            known = now, self.store.count(where)
-            kept = {part: counts[part] for part in [*counts][-MAX_PARTS:] if part != where}
-            self._counts = {**kept, where: known}
-        return known[1]
+        return self._remember(where, _READ_AGE_S, lambda: self.store.count(where))
 
     def ask_marks(self, questions: Sequence[str]) -> list[ChannelQuery]:
         """Return the searches for the chunks that spell out abbreviations of questions."""
@@ -384,8 +372,7 @@ class OpenIndex:
     ) -> list[tuple[Abbreviation, ...]]:
         """Return, for each question, the abbreviations of which it has one form and not the other.
 
-        They are read from the chunks that spell them out. If these spell out one form in several
-        ways, the most frequent way counts, and of equally frequent ways the first one.
+        They are read from the chunks that spell them out, by `choose_abbreviations`.
 
         Args:
             questions: The questions.
@@ -395,16 +382,7 @@ class OpenIndex:
             PayloadError: A stored point has a missing or invalid payload field.
         """
         chunks = self.find_chunks(sorted({point_id for own in hits for point_id, _ in own}))
-        spelled = Counter(
-            one
-            for metadata, text in chunks.values()
-            for one in find_abbreviations("\n".join((*metadata.heading_breadcrumb, text)))
-        )
-        by_short: dict[str, Abbreviation] = {}
-        by_long: dict[tuple[str, ...], Abbreviation] = {}
-        for one, _ in spelled.most_common():
-            by_short.setdefault(one.short_term, one)
-            by_long.setdefault(one.long_terms, one)
+        by_short, by_long = choose_abbreviations(chunks.values())
         return [
             (
                 *find_unspelled(question, by_short.values()),
@@ -425,18 +403,13 @@ class OpenIndex:
         """
         if not searches:
             return None
-        known = self._unrelated
-        count = self.count()
-        if known is None or known[0] != count:
-            hits = self.store.search_many(
-                [search.ask(Channel.DENSE, 1, PointFilter()) for search in searches]
-            )
-            best = [found[0][1] for found in hits if found]
-            if not best:
-                return None
-            known = (count, (statistics.fmean(best), statistics.pstdev(best)))
-            self._unrelated = known
-        return known[1]
+
+        def measure() -> tuple[float, float] | None:
+            asked = [search.ask(Channel.DENSE, 1, PointFilter()) for search in searches]
+            best = [found[0][1] for found in self.store.search_many(asked) if found]
+            return (statistics.fmean(best), statistics.pstdev(best)) if best else None
+
+        return self._remember(("unrelated", self.count()), inf, measure)
 
     def read_outline(self) -> Outline:
         """Return the pages of the book in their order, with their sections.
@@ -444,25 +417,18 @@ class OpenIndex:
         Raises:
             PayloadError: A stored point has a missing or invalid payload field.
         """
-        known, now = self._outline, time.monotonic()
-        if known is not None and (
-            self._lasting or (now - known[1] < _READ_AGE_S and self.count() == known[0])
-        ):
-            return known[2]
-        count = self.count()
-        outline = outline_book([read_metadata(point.payload) for point in self.store.scroll()])
-        self._outline = (count, now, outline)
-        return outline
+        return self._remember(
+            ("outline", self.count()),
+            _READ_AGE_S,
+            lambda: outline_book([read_metadata(point.payload) for point in self.store.scroll()]),
+        )
 
     def find_marks(self) -> frozenset[str]:
         """Return those of `is_latest` and `is_default_locale` that points may have."""
         return self._read_facts().late_fields.intersection(EDITION_FIELDS.values())
 
     def _read_facts(self) -> IndexFacts:
-        known, now = self._facts, time.monotonic()
-        if known is None or not (self._lasting or now - known[0] < _FACTS_AGE_S):
-            self._facts = known = now, self.store.describe()
-        return known[1]
+        return self._remember("facts", _FACTS_AGE_S, self.store.describe)
 
     def find_edition(self, site: SiteSettings, url: str) -> Edition:
         """Return the version and language of the page at an address.
@@ -474,13 +440,36 @@ class OpenIndex:
         path = find_site_path(url.partition("#")[0].partition("?")[0], site)
         if path is None:
             return DEFAULT_EDITION
-        outline, known = self.read_outline(), self._editions
-        if known is None or known[0] is not outline:
-            self._editions = known = (outline, _list_editions(outline, site))
+        editions = self._remember(
+            ("editions", self.count()),
+            _READ_AGE_S,
+            lambda: _list_editions(self.read_outline(), site),
+        )
         parts = tuple(path.split("/"))
         ends = range(len(parts), -1, -1)
-        found = (known[1][parts[:end]] for end in ends if parts[:end] in known[1])
+        found = (editions[parts[:end]] for end in ends if parts[:end] in editions)
         return next(found, DEFAULT_EDITION)
+
+
+def choose_abbreviations(
+    chunks: Iterable[Piece],
+) -> tuple[dict[str, Abbreviation], dict[tuple[str, ...], Abbreviation]]:
+    """Return the abbreviations that chunks spell out, by short term and by long terms.
+
+    If a form is spelled out in several ways, the most frequent way counts, and of equally frequent
+    ways the first one.
+    """
+    spelled = Counter(
+        one
+        for metadata, text in chunks
+        for one in find_abbreviations("\n".join((*metadata.heading_breadcrumb, text)))
+    )
+    by_short: dict[str, Abbreviation] = {}
+    by_long: dict[tuple[str, ...], Abbreviation] = {}
+    for one, _ in spelled.most_common():
+        by_short.setdefault(one.short_term, one)
+        by_long.setdefault(one.long_terms, one)
+    return by_short, by_long
 
 
 def section_of(doc_path: str, anchor: str | None, heading: str, tabs: Iterable[object] = ()) -> str:
@@ -500,7 +489,7 @@ def _join(vectors: Sequence[SparseVector]) -> SparseVector:
 def _list_editions(outline: Outline, site: SiteSettings) -> dict[tuple[str, ...], Edition]:
     """Return the edition of each page, and of each folder of the site, by the parts of its path."""
     pages: dict[tuple[str, ...], Edition] = {}
-    folders: dict[tuple[str, ...], Edition] = {}
+    folders: dict[tuple[str, ...], list[Edition]] = {}
     for page in outline.pages:
         path, own = find_site_path(page.url, site), page.edition
         if path is None:
@@ -508,43 +497,36 @@ def _list_editions(outline: Outline, site: SiteSettings) -> dict[tuple[str, ...]
         parts = tuple(path.split("/"))
         pages[parts] = own
         for end in range(len(parts)):
-            other = folders.get(parts[:end])
-            if other is None or _rank_edition(own) > _rank_edition(other):
-                folders[parts[:end]] = own
-    return folders | pages
+            folders.setdefault(parts[:end], []).append(own)
 
+    def rank(edition: Edition) -> tuple[bool, bool]:
+        return edition.is_default_locale, edition.is_latest
 
-def _rank_edition(edition: Edition) -> tuple[bool, bool]:
-    return edition.is_default_locale, edition.is_latest
+    return {parts: max(own, key=rank) for parts, own in folders.items()} | pages
 
 
 def _read_place(point_id: PointId, payload: Payload) -> Place:
-    doc_path, heading, content_hash = (
-        _read_text(point_id, payload, name)
-        for name in ("doc_path", "section_heading", "content_hash")
-    )
-    chunk_index, word_count = (
-        _read_number(point_id, payload, name) for name in ("chunk_index", "word_count")
-    )
-    anchor = payload.get("anchor")
-    common_path = payload.get("common_path")
+    def read(name: str, kind: type[_Value]) -> _Value:
+        value = payload.get(name)
+        if not isinstance(value, kind):
+            raise PayloadError(f"{point_id:016x}", name, value)
+        return value
+
+    doc_path, heading = read("doc_path", str), read("section_heading", str)
+    anchor, common_path = payload.get("anchor"), payload.get("common_path")
     page = f"{payload.get('source') or ''}/{common_path}" if common_path else doc_path
-    tabs = payload.get("tabs")
+    tabs, path = payload.get("tabs"), payload.get("heading_breadcrumb")
     labels = tabs if isinstance(tabs, list) else ()
-    section = section_of(page, str(anchor) if anchor else None, heading, labels)
+    title, word_count = str(payload.get("title") or ""), read("word_count", int)
     is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
-    bare_heading = heading if is_bare else None
-    is_default = all(payload.get(mark, True) for mark in ("is_latest", "is_default_locale"))
-    title = str(payload.get("title") or "")
-    path = payload.get("heading_breadcrumb")
     return Place(
         point_id,
         page,
-        section,
-        chunk_index,
-        content_hash,
-        bare_heading,
-        is_default,
+        section_of(page, str(anchor) if anchor else None, heading, labels),
+        read("chunk_index", int),
+        read("content_hash", str),
+        heading if is_bare else None,
+        all(payload.get(mark, True) for mark in EDITION_FIELDS.values()),
         word_count,
         _find_terms(" ".join([title, *map(str, path if isinstance(path, list) else ())])),
         _find_terms(heading or title),
@@ -552,17 +534,3 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
 
 
 _find_terms = lru_cache(maxsize=8192)(find_distinct_terms)  # headings, which are read many times
-
-
-def _read_number(point_id: PointId, payload: Payload, name: str) -> int:
-    value = payload.get(name)
-    if not isinstance(value, int):
-        raise PayloadError(f"{point_id:016x}", name, value)
-    return value
-
-
-def _read_text(point_id: PointId, payload: Payload, name: str) -> str:
-    value = payload.get(name)
-    if not isinstance(value, str):
-        raise PayloadError(f"{point_id:016x}", name, value)
-    return value

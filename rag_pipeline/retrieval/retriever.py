@@ -23,7 +23,7 @@ from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.sources import DEFAULT_EDITION, Edition, Source
-from rag_pipeline.retrieval.candidates import DEPTH, FirstHits, find_best, gather_candidates
+from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
@@ -34,7 +34,6 @@ from rag_pipeline.retrieval.queries import (
     Mode,
     Query,
     Scope,
-    build_point_filter,
     check_queries,
     name_questions,
 )
@@ -67,31 +66,29 @@ def limit_to_scopes(
     for search in searches:
         url = search.query.source_url
         read_at = DEFAULT_EDITION if url is None else opened.find_edition(site, url)
-        scope = choose_scope(search.query, marks, read_at)
-        parts = tuple(_limit(part, scope) for part in search.parts)
-        limited.append(replace(_limit(search, scope), parts=parts))
+        scope = choose_scope(search, marks, read_at)
+        fields = dict(search.where.fields) | dict(scope.where.fields)
+        where = PointFilter(tuple(fields.items()), without=scope.where.without)
+        parts = tuple(replace(part, where=where, scope=scope) for part in search.parts)
+        limited.append(replace(search, where=where, scope=scope, parts=parts))
     return limited
 
 
-def _limit(search: Search, scope: Scope) -> Search:
-    return replace(search, where=_join(search.where, scope.where), scope=scope)
-
-
-def choose_scope(query: Query, marks: frozenset[str], read_at: Edition) -> Scope:
+def choose_scope(search: Search, marks: frozenset[str], read_at: Edition) -> Scope:
     """Return the scope of a question about a site with versions or languages.
 
     Filters by document decide alone. Filters by version or language come next, then the page on
     which the question was asked, and then the latest version in the default language.
 
     Args:
-        query: The question with its filters.
+        search: The question with its filters.
         marks: Those of `is_latest` and `is_default_locale` that points of the collection have.
         read_at: The version and language of the page on which the question was asked.
     """
-    filters = query.filters
+    filters = search.query.filters
     if filters is not None and filters.doc_paths:
         return Scope()
-    given = dict(build_point_filter(filters).fields)
+    given = dict(search.where.fields)
     is_free = filters is None or not (filters.versions or filters.locales)
     fields: list[tuple[str, tuple[str, ...]]] = []
     without: list[str] = []
@@ -110,12 +107,6 @@ def choose_scope(query: Query, marks: frozenset[str], read_at: Edition) -> Scope
     notice = f"Only the pages {' '.join(named)} were searched, because you asked on one of them."
     where = PointFilter(tuple(fields), without=tuple(without))
     return Scope(where, notice if named else None)
-
-
-def _join(where: PointFilter, scope: PointFilter) -> PointFilter:
-    """Return a filter for points that match the filter of a query and that of its scope."""
-    fields = dict(where.fields) | dict(scope.fields)
-    return PointFilter(tuple(fields.items()), where.point_ids, scope.without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +133,6 @@ class RetrieverOptions:
     load_everyday_words: Callable[[], AbstractSet[str]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """Searches, and the results of their first request to an index if it was sent."""
-
-    searches: Sequence[Search]
-    opened: OpenIndex | None = None
-    first: FirstHits | None = None
-
-
 _Read = TypeVar("_Read")
 
 _RERANK_FACTOR: Final = 4  # hits given to a reranker for each result that is asked for
@@ -173,7 +155,9 @@ class Retriever(Closing):
         protection: Time limits, circuit breakers and log; None for the default limits.
 
     Attributes:
+        session: Opens the collection, for direct access to the store.
         options: The thresholds and weights.
+        protection: The time limits, circuit breakers and log that all calls share.
     """
 
     def __init__(
@@ -189,28 +173,18 @@ class Retriever(Closing):
     ) -> None:
         self._embedder = embedder
         self._encoder = encoder
-        self._session = session
+        self.session = session
         self.options = options or RetrieverOptions()
+        self.protection = protection or Protection()
         self._opened: OpenIndex | None = None
         self._unrelated: Sequence[Search] = ()
         self._reranker = reranker
         self._selection_embedder = selection_embedder
-        self._protection = protection or Protection()
-
-    @property
-    def session(self) -> StoreSession:
-        """The session that opens the collection, for direct access to the store."""
-        return self._session
-
-    @property
-    def protection(self) -> Protection:
-        """The time limits, circuit breakers and log that all calls of this retriever share."""
-        return self._protection
 
     def protected_by(self, protection: Protection) -> Retriever:
         """Return a copy of this retriever that uses the given time limits, breakers and log."""
         other = copy(self)
-        other._protection = protection  # noqa: SLF001  # the copy is our own
+        other.protection = protection
         return other
 
     def retrieve(self, query: Query) -> RetrievalResult:
@@ -232,7 +206,7 @@ class Retriever(Closing):
             ResultInvalidError: The reranker did not return one finite score for each passage.
         """
         questions = name_questions(queries)
-        with self._protection.watch("retrieve", questions) as operation:
+        with self.protection.watch("retrieve", questions) as operation:
             return self.find(queries, operation)
 
     async def aretrieve(self, query: Query) -> RetrievalResult:
@@ -255,12 +229,7 @@ class Retriever(Closing):
         """
         check_queries(queries, self.options.site)
         normal = [query for query in queries if query.mode == Mode.NORMAL]
-        results: list[RetrievalResult] = []
-        if normal:
-            begun = self._begin(normal, operation)
-            results = self._protection.search(operation, lambda: self._search(begun))
-            results = self._search_corrected(results, operation)
-        found = iter(results)
+        found = iter(self._find_corrected(normal, operation) if normal else ())
         results = [
             next(found) if query.mode == Mode.NORMAL else self._retrieve_selected(query, operation)
             for query in queries
@@ -282,10 +251,10 @@ class Retriever(Closing):
         """
 
         def use() -> _Read:
-            with self._session.use() as index:
+            with self.session.use() as index:
                 return action(index)
 
-        return self._protection.read_store(use)
+        return self.protection.read_store(use)
 
     def read_index(self, action: Callable[[OpenIndex], _Read]) -> _Read:
         """Do the same as `read` with an action that gets the collection and what is known of it."""
@@ -304,32 +273,21 @@ class Retriever(Closing):
 
     def close(self) -> None:
         """Close the collection; a later query opens it again."""
-        self._session.close()
+        self.session.close()
 
-    def _begin(self, queries: Sequence[Query], operation: Operation) -> _Begun:
-        """Embed the queries, and once more with the long forms of abbreviations if they have any.
+    def _find_all(self, queries: Sequence[Query], operation: Operation) -> list[RetrievalResult]:
+        """Search for the queries, and once more with the long forms of abbreviations if any.
 
-        The store is used only after the questions were embedded. A request to a server looks for
-        abbreviations and for the best points, which count if there are no abbreviations.
+        The store is used only after the questions were embedded.
         """
-        searches = self._protection.embed(operation, lambda: self._prepare(queries))
-        known, begun = self._protection.search(operation, lambda: self._find_marks(searches))
-        if not any(known):
-            return begun
-        return _Begun(self._protection.embed(operation, lambda: self._prepare(queries, known)))
-
-    def _find_marks(self, searches: list[Search]) -> tuple[list[tuple[Abbreviation, ...]], _Begun]:
-        questions = [search.query.question for search in searches]
-        with self._session.use() as store:
-            opened, begun = self._open(store), _Begun(searches)
-            asked = opened.ask_marks(questions)
-            if self._session.is_exclusive or not asked:
-                hits = store.search_many(asked)
-            else:
-                limited = limit_to_scopes(opened, searches, self.options.site)
-                first, hits = find_best(opened, limited, DEPTH, list_terms(limited), asked)
-                begun = _Begun(limited, opened, first)
-            return opened.find_abbreviations(questions, hits), begun
+        searches = self.protection.embed(operation, lambda: self._prepare(queries))
+        found, known = self.protection.search(operation, lambda: self._search(searches))
+        if any(known):
+            spelled = self.protection.embed(operation, lambda: self._prepare(queries, known))
+            found, _ = self.protection.search(
+                operation, lambda: self._search(spelled, is_spelled=True)
+            )
+        return found
 
     def _prepare(
         self,
@@ -347,24 +305,37 @@ class Retriever(Closing):
         """Return what is known about an open collection; a new one begins empty."""
         opened = self._opened
         if opened is None or opened.store is not store:
-            opened = OpenIndex(store, self._encoder, lasting=self._session.is_exclusive)
+            opened = OpenIndex(store, self._encoder, lasting=self.session.is_exclusive)
             self._opened = opened
         return opened
 
-    def _search(self, begun: _Begun) -> list[RetrievalResult]:
-        with self._session.use() as store:
+    def _search(
+        self, searches: Sequence[Search], *, is_spelled: bool = False
+    ) -> tuple[list[RetrievalResult], list[tuple[Abbreviation, ...]]]:
+        """Search the collection.
+
+        Args:
+            searches: The embedded questions.
+            is_spelled: True if they have the other forms of their abbreviations.
+
+        Returns:
+            The results, and no abbreviations. Or no results, if an abbreviation was found of which
+            a question lacks a form, and then the abbreviations of each question.
+        """
+        with self.session.use() as store:
             opened, options = self._open(store), self.options
-            # Another index may have become the current one since the search began.
-            first = begun.first if begun.opened is opened else None
-            searches = begun.searches
-            if first is None:
-                searches = limit_to_scopes(opened, searches, options.site)
-            terms = list_terms(searches)
-            found = gather_candidates(opened, searches, DEPTH, options.weights, terms, first)
+            searches = limit_to_scopes(opened, searches, options.site)
+            questions = [search.query.question for search in searches]
+            marks = [] if is_spelled else opened.ask_marks(questions)
+            first, marked = find_best(opened, searches, DEPTH, list_terms(searches), marks)
+            known = opened.find_abbreviations(questions, marked)
+            if any(known):
+                return [], known
+            found = gather_candidates(opened, first, options.weights)
             if not any(own.candidates for own in found) and store.count() == 0:
                 raise CollectionMissingError(store.collection_id, "the vector store")
-            unrelated = opened.measure_unrelated(self._unrelated)
-            evidence = weigh_terms(opened, searches, self._embedder.model.fingerprint, unrelated)
+            model, unrelated = self._embedder.model, opened.measure_unrelated(self._unrelated)
+            evidence = weigh_terms(opened, searches, first.weights, model.fingerprint, unrelated)
             near = NearDuplicates(store, options.dedup_threshold)
             chosen = choose_hits(opened, searches, found, evidence, options.weights, near)
             chunks = opened.find_chunks(
@@ -376,7 +347,7 @@ class Retriever(Closing):
                 for search, own in zip(searches, chosen, strict=True)
             ]
             evidence = compare_words(searches, evidence, chosen, hits)
-        return [
+        results = [
             RetrievalResult(
                 chunks=tuple(own_hits),
                 query=search.query,
@@ -384,10 +355,13 @@ class Retriever(Closing):
                 total_candidates=own.candidate_count,
                 index_id=store.collection_id,
                 notice=search.scope.notice,
-                evidence=known,
+                evidence=known_of,
             )
-            for search, own, own_hits, known in zip(searches, chosen, hits, evidence, strict=True)
+            for search, own, own_hits, known_of in zip(
+                searches, chosen, hits, evidence, strict=True
+            )
         ]
+        return results, []
 
     def _finish(
         self, store: PointStore, search: Search, hits: list[ScoredChunk]
@@ -401,24 +375,22 @@ class Retriever(Closing):
             hits = widen_hits(store, hits, query.expand_to_section_tokens)
         return hits
 
-    def _search_corrected(
-        self, results: list[RetrievalResult], operation: Operation
+    def _find_corrected(
+        self, queries: Sequence[Query], operation: Operation
     ) -> list[RetrievalResult]:
-        """Search again for questions with misspelled words, and return the better results.
+        """Search for the queries, and again for those with misspelled words.
 
-        If that fails, the results for the questions as asked are returned.
+        The better result of each counts. If the second search fails, the first results count.
         """
+        results = self._find_all(queries, operation)
         load_words = self.options.load_everyday_words
         try:
-            queries = correct_queries(results, self._encoder, load_words, self.read)
-            if not queries:
-                return results
-            begun = self._begin([*queries.values()], operation)
-            corrected = self._protection.search(operation, lambda: self._search(begun))
+            other = correct_queries(results, self._encoder, load_words, self.read)
+            corrected = self._find_all([*other.values()], operation) if other else []
         except (StoreError, EmbeddingError) as error:
             operation.details["correction"] = error.code
             return results
-        found = dict(zip(queries, corrected, strict=True))
+        found = dict(zip(other, corrected, strict=True))
         return [choose_result(entry, found.get(at)) for at, entry in enumerate(results)]
 
     def _probe(self, index: PointStore) -> None:
@@ -444,4 +416,4 @@ class Retriever(Closing):
             embedder,
             options.sources,
         )
-        return select() if embedder is None else self._protection.compare(operation, select)
+        return select() if embedder is None else self.protection.compare(operation, select)

@@ -11,7 +11,6 @@ import gzip
 import json
 import math
 import re
-from collections import Counter
 from dataclasses import asdict
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -30,12 +29,11 @@ from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter, StoredPoint
 from rag_pipeline.core.text import form_words
-from rag_pipeline.core.text.abbreviations import Abbreviation, find_abbreviations
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import STOP_WORDS, extract_terms
 from rag_pipeline.retrieval import candidates, choosing, evidence, open_retriever, ranking, search
 from rag_pipeline.retrieval.models import Citation, name_edition, name_section
-from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
+from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex, choose_abbreviations
 from rag_pipeline.retrieval.queries import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
@@ -266,25 +264,13 @@ def _list_terms(
 
 
 def _list_abbreviations(points: Sequence[StoredPoint]) -> dict[str, list[list[Any]]]:
-    """Return the abbreviations that the book spells out, once by short and once by long form.
-
-    Of several ways to spell out a form, the most frequent one counts.
-    """
-    spelled = Counter(
-        one
-        for point in points
-        for one in find_abbreviations(
-            "\n".join((*read_metadata(point.payload).heading_breadcrumb, read_text(point.payload)))
-        )
+    """Return the abbreviations that the book spells out, once by short and once by long form."""
+    by_short, by_long = choose_abbreviations(
+        (read_metadata(point.payload), read_text(point.payload)) for point in points
     )
-    by_short: dict[str, Abbreviation] = {}
-    by_long: dict[tuple[str, ...], Abbreviation] = {}
-    for one, _ in spelled.most_common():
-        by_short.setdefault(one.short_term, one)
-        by_long.setdefault(one.long_terms, one)
     return {
-        "by_short": [[one.long, one.short_term, one.long_terms] for one in by_short.values()],
-        "by_long": [[one.long, one.short_term, one.long_terms] for one in by_long.values()],
+        name: [[one.long, one.short_term, one.long_terms] for one in chosen.values()]
+        for name, chosen in (("by_short", by_short), ("by_long", by_long))
     }
 
 

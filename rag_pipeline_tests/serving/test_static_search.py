@@ -18,6 +18,7 @@ from rag_pipeline.adapters.embedders.local import LocalEmbedder, find_browser_fi
 from rag_pipeline.answering.reading.small_talk import KINDS, find_reply
 from rag_pipeline.cli.app import app
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
+from rag_pipeline.core.protocols import ALL_POINTS
 from rag_pipeline.core.text.form_words import find_form_terms, find_form_words
 from rag_pipeline.core.text.terms import STOP_WORDS, extract_terms
 from rag_pipeline.core.vectors import EmbeddingModel
@@ -116,7 +117,8 @@ def test_term_weights_are_those_of_the_store(settings: Settings, site: Path) -> 
     head, arrays = read_file(site)
     ends = [0, *arrays["posting_ends"].tolist()]
     with open_retriever(settings) as retriever, retriever.session.use() as store:
-        _, weights = OpenIndex(store, Bm25Encoder(), lasting=True).weigh(head["terms"])
+        opened = OpenIndex(store, Bm25Encoder(), lasting=True)
+        weights = opened.search_and_weigh([], {ALL_POINTS: head["terms"]})[1][ALL_POINTS]
     for at, term in enumerate(head["terms"]):
         own = arrays["posting_weights"][ends[at] : ends[at + 1]]
         if term in weights:
