@@ -52,7 +52,8 @@ class CircuitBreaker:
     Args:
         failures: Number of failures in a row that open the breaker, 1 or more.
         reset_s: Seconds from opening until a probe may pass.
-        refuse: Builds the error of a refused call from the seconds until the next probe.
+        refusal: The class of the error of a refused call.
+        service: Name of the service in its message.
         clock: Returns a time in seconds that never decreases.
     """
 
@@ -60,12 +61,14 @@ class CircuitBreaker:
         self,
         failures: int,
         reset_s: float,
-        refuse: Callable[[float], RagPipelineError],
+        refusal: type[RagPipelineError],
+        service: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._failures = failures
         self._reset_s = reset_s
-        self._refuse = refuse
+        self._refusal = refusal
+        self._service = service
         self._clock = clock
         self._lock = threading.Lock()
         self._failed = 0
@@ -87,7 +90,17 @@ class CircuitBreaker:
         Raises:
             RagPipelineError: The block's own error, or the refusal with `retry_after_s`.
         """
-        is_probe = self._enter()
+        with self._lock:
+            is_probe = self._opened_at is not None
+            wait_s = max(self._wait_s(), 0.0)
+            if is_probe and (wait_s > 0 or self._probing):
+                refusal = self._refusal(
+                    f"the {self._service} failed several times in a row, so calls are paused. Try "
+                    f"again in {wait_s:.0f} s"
+                )
+                refusal.retry_after_s = wait_s
+                raise refusal
+            self._probing = self._probing or is_probe
         failed: bool | None = None  # an interrupted call says nothing about the service
         try:
             yield
@@ -98,44 +111,26 @@ class CircuitBreaker:
             )
             raise
         finally:
-            self._leave(failed=failed, is_probe=is_probe)
-
-    def _enter(self) -> bool:
-        with self._lock:
-            if self._opened_at is None:
-                return False
-            wait_s = self._wait_s()
-            if wait_s > 0 or self._probing:
-                error = self._refuse(max(wait_s, 0.0))
-                error.retry_after_s = max(wait_s, 0.0)
-                raise error
-            self._probing = True
-            return True
-
-    def _leave(self, *, failed: bool | None, is_probe: bool) -> None:
-        with self._lock:
-            if is_probe:
-                self._probing = False
-            elif self._opened_at is not None:
-                return  # a call from before the breaker opened says nothing about the service now
-            if failed is None:
-                return
-            if not failed:
-                self._failed, self._opened_at = 0, None
-                return
-            self._failed += 1
-            if self._failed >= self._failures:
-                self._opened_at = self._clock()
+            with self._lock:
+                # A call from before the breaker opened says nothing about the service now.
+                counts = is_probe or self._opened_at is None
+                self._probing = self._probing and not is_probe
+                if counts and failed:
+                    self._failed += 1
+                    if self._failed >= self._failures:
+                        self._opened_at = self._clock()
+                elif counts and failed is False:
+                    self._failed, self._opened_at = 0, None
 
     def _wait_s(self) -> float:
-        opened_at = self._opened_at if self._opened_at is not None else self._clock()
-        return opened_at + self._reset_s - self._clock()
+        """Return the seconds until a probe may pass; 0 or less if a call may pass now."""
+        return 0.0 if self._opened_at is None else self._opened_at + self._reset_s - self._clock()
 
 
 def run_within(
     seconds: float,
     action: Callable[[], _Result],
-    on_timeout: Callable[[float], RagPipelineError],
+    late: RagPipelineError,
 ) -> _Result:
     """Run an action in another thread and wait at most `seconds` for its result.
 
@@ -146,15 +141,15 @@ def run_within(
         seconds: The time limit. If 32 actions are running already, it includes the wait for one of
             them to end.
         action: The function to run. It sees the context variables of the caller.
-        on_timeout: Builds the error to raise after a timeout from the time limit in seconds.
+        late: The error to raise after a timeout.
 
     Raises:
-        RagPipelineError: The error that `on_timeout` builds, or an error of the action.
+        RagPipelineError: `late`, or an error of the action.
     """
     deadline = time.monotonic() + seconds
     running = _running
     if not running.acquire(timeout=max(seconds, 0.0)):
-        raise on_timeout(seconds)
+        raise late
     future: Future[_Result] = Future()
     context = contextvars.copy_context()  # keeps the caller's traces and log context
 
@@ -177,7 +172,7 @@ def run_within(
     except FutureTimeoutError:
         if future.done():  # the action's own TimeoutError
             raise
-        raise on_timeout(seconds) from None
+        raise late from None
 
 
 _running = threading.BoundedSemaphore(_MAX_RUNNING)
@@ -250,9 +245,9 @@ class Protection:
         self.limits = limits or ServiceLimits()
         self._observe = observe
         bounds = (self.limits.breaker_failures, self.limits.breaker_reset_s)
-        self.embedding = CircuitBreaker(*bounds, _refuse_embedding)
-        self.store = CircuitBreaker(*bounds, _refuse_store)
-        self.chat_model = CircuitBreaker(*bounds, _refuse_chat_model)
+        self.embedding = CircuitBreaker(*bounds, EmbeddingServiceError, "embedding service")
+        self.store = CircuitBreaker(*bounds, StoreUnavailableError, "vector store")
+        self.chat_model = CircuitBreaker(*bounds, AnswerServiceError, "answer service")
 
     def limited_by(self, limits: ServiceLimits) -> Protection:
         """Return a protection with other time limits and the same circuit breakers and observer."""
@@ -315,10 +310,8 @@ class Protection:
             EmbeddingTimeoutError: The function exceeded the time limit of the operation.
             EmbeddingServiceError: The circuit breaker is open after repeated failures.
         """
-        with operation.measure("embed"):
-            left_s = operation.limit_s - operation.elapsed_ms / 1000
-            with self.embedding.passing():
-                return run_within(left_s, action, _embedding_timeout)
+        with self.embedding.passing():
+            return self.compare(operation, action)
 
     def compare(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
         """Run a function that compares a selection with a local model, within the time limit.
@@ -331,7 +324,10 @@ class Protection:
         """
         with operation.measure("embed"):
             left_s = operation.limit_s - operation.elapsed_ms / 1000
-            return run_within(left_s, action, _embedding_timeout)
+            late = EmbeddingTimeoutError(
+                f"the question could not be embedded within {max(left_s, 0):.3g} s. Try again later"
+            )
+            return run_within(left_s, action, late)
 
     def search(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
         """Run a function that searches the store within the time limit of an operation.
@@ -357,39 +353,9 @@ class Protection:
             StoreUnavailableError: The circuit breaker is open after repeated failures.
         """
         bound_s = self.limits.query_s if limit_s is None else limit_s
+        late = StoreTimeoutError(
+            f"the vector store did not answer within {max(bound_s, 0):.3g} s. Try again later, or "
+            "ask for fewer results"
+        )
         with self.store.passing():
-            return run_within(bound_s, action, _store_timeout)
-
-
-def _embedding_timeout(limit_s: float) -> EmbeddingTimeoutError:
-    return EmbeddingTimeoutError(
-        f"the question could not be embedded within {max(limit_s, 0):.3g} s. Try again later"
-    )
-
-
-def _store_timeout(limit_s: float) -> StoreTimeoutError:
-    return StoreTimeoutError(
-        f"the vector store did not answer within {max(limit_s, 0):.3g} s. Try again later, or ask "
-        "for fewer results"
-    )
-
-
-def _refuse_embedding(wait_s: float) -> EmbeddingServiceError:
-    return EmbeddingServiceError(
-        "the embedding service failed several times in a row, so calls are paused. Try again in "
-        f"{wait_s:.0f} s"
-    )
-
-
-def _refuse_store(wait_s: float) -> StoreUnavailableError:
-    return StoreUnavailableError(
-        "the vector store failed several times in a row, so calls are paused. Try again in "
-        f"{wait_s:.0f} s"
-    )
-
-
-def _refuse_chat_model(wait_s: float) -> AnswerServiceError:
-    return AnswerServiceError(
-        "the answer service failed several times in a row, so calls are paused. Try again in "
-        f"{wait_s:.0f} s"
-    )
+            return run_within(bound_s, action, late)

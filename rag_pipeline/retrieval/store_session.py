@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from rag_pipeline.core.errors import (
@@ -31,40 +31,13 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 
-class PausableSession(Protocol):
-    """A session that holds an open collection, such as a StoreSession."""
-
-    def pause(self, deadline: float) -> None:
-        """Close the collection before a fork, at the latest when the clock reaches a time."""
-
-    def resume(self) -> None:
-        """Allow uses again, in the parent process after the fork."""
-
-    def forget(self) -> None:
-        """Reset the session, in the child process after the fork."""
-
-
 _FORK_WAIT_S: Final = 10.0
 """Seconds that a fork waits for running queries; only a hung query takes longer."""
-_sessions: Final[WeakSet[PausableSession]] = WeakSet()
-_inherited: Final[list[object]] = []
+_sessions: Final[WeakSet[StoreSession]] = WeakSet()
+_inherited: Final[list[OpenCollection]] = []
+"""The open collections of the parent of this process, because garbage collection closes them."""
 _forking: Final = threading.RLock()
 """A lock that is held during a fork, so that two forks do not resume each other's sessions."""
-
-
-def watch_forks(session: PausableSession) -> None:
-    """Pause a session before each fork, and resume or reset it after the fork.
-
-    A session that is no longer used is forgotten.
-    """
-    with _forking:
-        _register()
-        _sessions.add(session)
-
-
-def keep_inherited(opened: object) -> None:
-    """Keep an open collection of the parent process in a child process for as long as it runs."""
-    _inherited.append(opened)
 
 
 def _pause_all() -> None:
@@ -99,31 +72,22 @@ def _register() -> None:
 
 @dataclass(slots=True)
 class OpenCollection:
-    """An open collection and its users.
+    """A collection that is open or that a thread is opening, and its users.
 
     Attributes:
-        users: Number of `use` blocks that are running.
+        store: The collection; unset until the opening has ended.
+        ended: Set when the opening has ended; other threads wait for it.
+        error: The reason why it could not be opened, if it is known.
+        users: Number of `use` blocks that are running, with the one that opens the collection.
         last_used: The `time.monotonic()` at which a user last left.
         closing: True if the last user must close the collection.
     """
 
-    store: PointStore
-    users: int = 0
-    last_used: float = 0.0
-    closing: bool = False
-
-
-@dataclass(slots=True)
-class Opening:
-    """The opening of the collection by one thread, for which the other threads wait.
-
-    Attributes:
-        error: The reason why it failed, if it has.
-        closing: True if the last user must close the collection after the opening.
-    """
-
+    store: PointStore = field(init=False)
     ended: threading.Event = field(default_factory=threading.Event)
     error: StoreError | None = None
+    users: int = 0
+    last_used: float = 0.0
     closing: bool = False
 
 
@@ -163,11 +127,12 @@ class StoreSession:
         self._checked_at = -recheck_s
         self._begin_locks()
         self._opened: OpenCollection | None = None
-        self._opening: Opening | None = None
         self._closer: threading.Thread | None = None
         self._threads: list[int] = []  # ids of the users' threads, one entry for each running use
         self._is_paused = False
-        watch_forks(self)
+        with _forking:
+            _register()
+            _sessions.add(self)
 
     @contextmanager
     def use(self) -> Iterator[PointStore]:
@@ -184,17 +149,12 @@ class StoreSession:
                 process.
         """
         own = threading.get_ident()
-        with self._explain_missing():
+        try:
             opened = self._enter(own)
             try:
                 yield opened.store
             finally:
                 self._leave(opened, own)
-
-    @contextmanager
-    def _explain_missing(self) -> Iterator[None]:
-        try:
-            yield
         except CollectionMissingError as error:
             running = self._find_running()
             if running is None:
@@ -219,7 +179,7 @@ class StoreSession:
             self._is_paused = True
             if self.is_exclusive:
                 self._changed.wait_for(
-                    lambda: not self._opening and all(user == own for user in self._threads),
+                    lambda: all(user == own for user in self._threads),
                     max(deadline - time.monotonic(), 0.0),
                 )
             if self._opened is not None and self._opened.users == 0:
@@ -234,8 +194,6 @@ class StoreSession:
     def close(self) -> None:
         """Close the collection, now or when its last user is done; a later use opens it again."""
         with self._changed:
-            if self._opening is not None:
-                self._opening.closing = True
             if self._opened is not None and self._opened.users > 0:
                 self._opened.closing = True  # its lock would prevent a second opening now
             else:
@@ -248,8 +206,8 @@ class StoreSession:
         """
         if self._opened is not None:
             self._opened.users += 1  # so that no user in the child is the last one and closes it
-            keep_inherited(self._opened)  # garbage collection would close it
-        self._opened = self._opening = self._closer = None
+            _inherited.append(self._opened)
+        self._opened = self._closer = None
         own = threading.get_ident()
         self._threads = [thread for thread in self._threads if thread == own]
         self._is_paused = False
@@ -267,11 +225,14 @@ class StoreSession:
         with self._changed:
             self._make_way()
             self._wait_to_enter(own, deadline)
-            if self._opened is not None:
-                self._add_user(self._opened, own)
-                return self._opened
-            self._opening = opening = Opening()
-        return self._open(opening, own, deadline)
+            opened = self._opened or OpenCollection()
+            must_open = self._opened is None
+            self._opened = opened
+            opened.users += 1
+            self._threads.append(own)
+        if must_open:
+            self._open(opened, own, deadline)
+        return opened
 
     def _wait_to_enter(self, own: int, deadline: float) -> None:
         """Wait until the collection is open or this thread may open it.
@@ -286,40 +247,36 @@ class StoreSession:
         while True:
             # `pause` waits for threads that are already users, so they must not wait for `resume`.
             self._changed.wait_for(lambda: not self._is_paused or own in self._threads)
-            opening = self._opening
-            if self._opened is not None:
+            opened = self._opened
+            if opened is not None and opened.ended.is_set():
                 return
             is_late = time.monotonic() >= deadline
             if failure and (is_late or not isinstance(failure, StoreLockedError)):
                 raise copy(failure) from failure
-            if opening is None:
+            if opened is None:
                 return
             left_s = deadline - time.monotonic() if failure else None
-            self._changed.wait_for(opening.ended.is_set, left_s)
-            failure = opening.error or failure
+            self._changed.wait_for(opened.ended.is_set, left_s)
+            failure = opened.error or failure
 
-    def _open(self, opening: Opening, own: int, deadline: float) -> OpenCollection:
-        """Open the collection without holding the lock, and enter it."""
-        store = None
+    def _open(self, opened: OpenCollection, own: int, deadline: float) -> None:
+        """Open the collection without holding the lock."""
+        is_open = False
         try:
-            store = self._catalog.open_current(self._space, max(deadline - time.monotonic(), 0.0))
+            left_s = max(deadline - time.monotonic(), 0.0)
+            opened.store = self._catalog.open_current(self._space, left_s)
+            is_open = True
         except StoreError as error:
-            opening.error = error
+            opened.error = error
             raise
         finally:
             with self._changed:
-                opening.ended.set()
-                self._opening = None
-                if store is not None:
-                    self._opened = opened = OpenCollection(store, closing=opening.closing)
-                    self._checked_at = time.monotonic()
-                    self._add_user(opened, own)
+                opened.ended.set()
+                self._checked_at = time.monotonic()
+                if not is_open:
+                    self._opened = None
+                    self._threads.remove(own)
                 self._changed.notify_all()
-        return opened
-
-    def _add_user(self, opened: OpenCollection, own: int) -> None:
-        opened.users += 1
-        self._threads.append(own)
 
     def _drop_if_replaced(self) -> None:
         """Stop sharing the open collection if the catalog has switched to another collection.
@@ -329,7 +286,8 @@ class StoreSession:
         """
         with self._changed:
             opened, now = self._opened, time.monotonic()
-            if opened is None or now - self._checked_at < self._recheck_s:
+            is_checked = now - self._checked_at < self._recheck_s
+            if opened is None or not opened.ended.is_set() or is_checked:
                 return
             self._checked_at = now
         collection_id = self._catalog.current_id()
@@ -339,7 +297,8 @@ class StoreSession:
 
     def _make_way(self) -> None:
         """Release the embedded store for a moment if another process is waiting to open it."""
-        if not self.is_exclusive or self._opening is not None or not self._catalog.is_wanted():
+        is_opening = self._opened is not None and not self._opened.ended.is_set()
+        if not self.is_exclusive or is_opening or not self._catalog.is_wanted():
             return
         self._changed.wait_for(lambda: self._opened is None or self._opened.users == 0, _MAKE_WAY_S)
         if self._opened is not None and self._opened.users == 0:

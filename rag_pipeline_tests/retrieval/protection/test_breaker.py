@@ -23,12 +23,12 @@ def call(breaker: CircuitBreaker, action: Callable[[], _Result]) -> _Result:
 
 def test_a_failed_probe_keeps_the_breaker_open() -> None:
     now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
 
     def fail() -> None:
         raise StoreUnavailableError("down")
 
-    for expected in ("down", "open"):
+    for expected in ("down", "calls are paused"):
         with pytest.raises(StoreUnavailableError, match=expected):
             call(breaker, fail)
     now[0] = 11.0
@@ -43,7 +43,7 @@ def test_a_failed_probe_keeps_the_breaker_open() -> None:
 
 def test_only_one_probe_passes_at_a_time() -> None:
     now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
 
     def fail() -> None:
         raise StoreUnavailableError("down")
@@ -53,7 +53,7 @@ def test_only_one_probe_passes_at_a_time() -> None:
     now[0] = 11.0
 
     def probe() -> int:
-        with pytest.raises(StoreUnavailableError, match="open"):
+        with pytest.raises(StoreUnavailableError, match="paused"):
             call(breaker, lambda: 0)
         return 7
 
@@ -62,7 +62,7 @@ def test_only_one_probe_passes_at_a_time() -> None:
 
 def test_the_success_of_a_call_from_before_the_breaker_opened_is_ignored() -> None:
     now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
 
     def fail() -> None:
         raise StoreUnavailableError("down")
@@ -78,7 +78,7 @@ def test_the_success_of_a_call_from_before_the_breaker_opened_is_ignored() -> No
 
 def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker() -> None:
     now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
 
     def fail() -> None:
         raise StoreUnavailableError("down")
@@ -96,7 +96,7 @@ def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker() -> None:
 
 
 def test_errors_that_are_not_transient_never_open_the_breaker() -> None:
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"))
+    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store")
     for _ in range(3):
         with pytest.raises(QueryError):
             call(breaker, lambda: (_ for _ in ()).throw(QueryError("bad")))
