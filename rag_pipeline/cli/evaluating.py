@@ -8,7 +8,6 @@ import dataclasses
 import errno
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,17 +17,13 @@ import typer
 from rag_pipeline.cli.ingesting import ingest_and_tell, open_ingestion
 from rag_pipeline.cli.initializing import load_book, load_book_or_site
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir, TestSet
-from rag_pipeline.cli.output import print_result
+from rag_pipeline.cli.output import print_result, tell
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.evaluation.book import SweepCell
-    from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.review import SearchFigures
-    from rag_pipeline.evaluation.validation import AddressReport, ValidationSuiteReport
+    from rag_pipeline.evaluation.validation import ValidationSuiteReport
 
 commands = typer.Typer()
 
@@ -89,12 +84,13 @@ def evaluate(
         answering=chosen[answers],
         ingest=lambda: ingest_and_tell(settings),
     )
+    page = evaluation.folder / "report.html"
     if html is not None:
-        write_file(html, evaluation.files.html_path.read_text(encoding="utf-8"))
+        write_file(html, page.read_text(encoding="utf-8"))
     record = {
         "passed": evaluation.passed,
         "gates": [dataclasses.asdict(gate) for gate in evaluation.gates],
-        "report": json.loads(evaluation.files.json_path.read_bytes()),
+        "report": json.loads((evaluation.folder / "report.json").read_bytes()),
         "answers": dataclasses.asdict(evaluation.answers) if evaluation.answers else None,
     }
     text = to_text(describe_gates(evaluation.report, evaluation.gates)) + "\n"
@@ -104,7 +100,7 @@ def evaluate(
         if evaluation.answers is not None:
             blocks.append(describe_answers(evaluation.answers))
         text += f"\n{to_text(blocks)}\n"
-    text += f"Report: {html or evaluation.files.html_path}"
+    text += f"Report: {html or page}"
     if not shows_measures:
         text += "\nThe measures are in the report. --verbose prints them too."
     print_result(record, text, as_json=as_json)
@@ -128,32 +124,16 @@ def sweep(
     collection for the current settings and for each variant, and does not change the book's own. It
     names a winner only if the difference is statistically significant.
     """
-    from rag_pipeline.evaluation.book import (
-        check_sweep,
-        describe_sweep,
-        evaluate_cell,
-        make_grid,
-        run_sweep,
-    )
+    from rag_pipeline.evaluation.book import describe_sweep, sweep_book
     from rag_pipeline.evaluation.pages import to_text
 
     settings = load_book(docs_dir)
-    cells = make_grid(_read_axes(values, settings))
-    check_sweep(settings, cells, test_set, open_ingestion)
-
-    def evaluate(cell: SweepCell) -> EvaluationReport:
-        print(f"evaluating {cell.name}", file=sys.stderr)
-        return evaluate_cell(settings, cell, test_set, open_ingestion)
-
-    result = run_sweep(cells, evaluate)
-    record = {
-        "winner": result.winner.name if result.winner else None,
-        "rows": [
-            dataclasses.asdict(row) | {"cell": row.cell.name, "overrides": dict(row.cell.overrides)}
-            for row in result.rows
-        ],
-    }
-    print_result(record, to_text(describe_sweep(result)), as_json=as_json)
+    axes = _read_axes(values, settings)
+    result = sweep_book(
+        settings, axes, test_set, open_ingestion, lambda name: tell(f"evaluating {name}")
+    )
+    text = to_text(describe_sweep(result))
+    print_result(dataclasses.asdict(result), text, as_json=as_json)
 
 
 @commands.command()
@@ -175,19 +155,18 @@ def validate(
     from rag_pipeline.evaluation.pages import to_text
     from rag_pipeline.evaluation.validation import (
         describe_validation,
-        report_to_record,
         write_results,
     )
 
     settings = load_book(docs_dir)
-    check = make_address_check("--site", site, settings)
+    site = check_site("--site", site)
     prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
-    report = _validate(settings, check)
+    report = _validate(settings, site)
     files = [str(path) for path in write_results(report, settings.state_dir)]
     text = "\n".join(
         [to_text(describe_validation(report)), *(f"Written: {path}" for path in files)]
     )
-    print_result(report_to_record(report) | {"files": files}, text, as_json=as_json)
+    print_result(report.to_json() | {"files": files}, text, as_json=as_json)
     if not report.passed:
         raise typer.Exit(1)
 
@@ -232,11 +211,11 @@ def review(
     )
     check_libraries()
     earlier = load_review(before) if before else None
-    check = make_address_check("--built-site", built_site, settings)
+    built_site = check_site("--built-site", built_site)
     if write is not None:
         prepare_file("--write", write)
     ingested = ingest_and_tell(settings)
-    validated = _validate(settings, check)
+    validated = _validate(settings, built_site)
     found = build_review(ingested, validated, _measure_search(settings, test_set))
     data = dump_record(REVIEW_JSON, found)
     if write is not None:
@@ -247,19 +226,15 @@ def review(
         raise typer.Exit(1)
 
 
-def _validate(
-    settings: Settings, check: Callable[[Iterable[str]], AddressReport] | None
-) -> ValidationSuiteReport:
-    """Audit the collection and query its own content; `check` checks the cited addresses."""
+def _validate(settings: Settings, site: str | None) -> ValidationSuiteReport:
+    """Audit the collection, query its own content, and check cited addresses in a built site."""
     from rag_pipeline.evaluation.validation import run_validation
     from rag_pipeline.ingestion.audit import audit_known
     from rag_pipeline.retrieval import open_retriever
 
     audited = audit_known(open_ingestion(settings))
     with open_retriever(settings) as retriever:
-        return run_validation(
-            retriever, audited, collection_name=settings.qdrant_collection, check_addresses=check
-        )
+        return run_validation(retriever, settings, audited, site)
 
 
 def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures | None:
@@ -301,34 +276,20 @@ def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
     return axes
 
 
-def make_address_check(
-    option: str, site: str | None, settings: Settings
-) -> Callable[[Iterable[str]], AddressReport] | None:
-    """Return the check of cited addresses for a built site; None without a site.
-
-    Args:
-        option: The option that names the site, for the error message.
-        site: Folder of the built site, or its URL.
-        settings: The settings of the book.
+def check_site(option: str, site: str | None) -> str | None:
+    """Check that an option names the folder of a built site or the URL of a served one, if any.
 
     Raises:
         ConfigurationError: There is no such folder, or the URL is invalid.
     """
-    from functools import partial
-
     from rag_pipeline.adapters.http import read_url
-    from rag_pipeline.evaluation.validation import check_built_site, check_served_site
 
-    if site is None:
-        return None
+    if site is None or (site and Path(site).is_dir()):
+        return site
     if site.startswith(("http://", "https://")):
-        return partial(check_served_site, origin=read_url(option, site))
-    if not site or not Path(site).is_dir():
-        problem = f"{site!r} is not a folder"
-        raise ConfigurationError(
-            option, problem, "Build the site with `npm run build` in its folder"
-        )
-    return partial(check_built_site, site_dir=Path(site), base_url=settings.site.base_url)
+        return read_url(option, site)
+    problem = f"{site!r} is not a folder"
+    raise ConfigurationError(option, problem, "Build the site with `npm run build` in its folder")
 
 
 def write_file(path: Path, text: str) -> None:

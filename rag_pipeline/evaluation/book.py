@@ -1,7 +1,7 @@
 """Evaluation of one book: load its questions, ask its collection, write the report; and sweeps.
 
 A sweep evaluates several designs on the same questions, and compares them. A design is a
-combination of settings, for which a collection is built. The code calls it a cell. A design is
+change of one setting, for which a collection is built. JSON and errors call it a cell. A design is
 named as the winner only if its advantage is statistically significant.
 """
 
@@ -41,16 +41,16 @@ from rag_pipeline.evaluation.metrics import (
 )
 from rag_pipeline.evaluation.pages import Block, Table
 from rag_pipeline.evaluation.records import Answering, build_fingerprint
-from rag_pipeline.evaluation.rendering import ReportFiles, accept, load_baseline, write_report
-from rag_pipeline.evaluation.report import evaluate, run_conversations
+from rag_pipeline.evaluation.rendering import accept, load_baseline, write_report
+from rag_pipeline.evaluation.report import evaluate, search_follow_ups
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_docs
 from rag_pipeline.ingestion.run import run_ingestion
-from rag_pipeline.retrieval import RetrievalResult, open_retriever
+from rag_pipeline.retrieval import open_retriever
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.evaluation.golden_set import Half
     from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport, Summary
@@ -68,13 +68,14 @@ class BookEvaluation:
         report: The measured figures.
         gates: The result of each quality gate; empty if no gate was checked. The gates on answers
             are left out if the answers were not evaluated.
-        files: Paths of the written report.
+        folder: Folder of the written report: `report.json`, `report.html` and, if the answers were
+            evaluated, `answers.json`.
         answers: The evaluation of answers; None if the answers were not evaluated.
     """
 
     report: EvaluationReport
     gates: tuple[GateResult, ...]
-    files: ReportFiles
+    folder: Path
     answers: AnswersReport | None = None
 
     @property
@@ -139,7 +140,13 @@ def evaluate_book(
         retriever.probe()
         model = connect_embedder(settings).model
         fingerprint = build_fingerprint(documents, golden, settings, model)
-        report = evaluate(golden, retriever, _is_sufficient, documents, fingerprint)
+        report = evaluate(
+            golden,
+            retriever,
+            lambda result, asked: apply_grounding_policy(result, asked).sufficient_context,
+            documents,
+            fingerprint,
+        )
         answers = None
         if answering is not Answering.NONE:
             # The facts of some golden questions stand only in the solutions of quizzes.
@@ -147,20 +154,17 @@ def evaluate_book(
             ask = Assistant(retriever, chat_model, voice=voice).answer
             name = chat_model.name if chat_model else None
             answers = evaluate_answers(golden, ask, documents, name, settings.chunk_max_tokens)
-        conversations = run_conversations(golden.conversations, retriever)
+        follow_ups = search_follow_ups(golden.conversations, retriever)
     baseline_path = folder / name_baseline(settings, test_set) if test_set else BASELINE_PATH
     baseline = load_baseline(baseline_path)
-    gates = check_gates(report, baseline, conversations)
-    gates += check_answers(answers) if answers else ()
-    gates = () if paraphrased else gates
-    files = write_report(report, folder, gates, answers)
+    gates: tuple[GateResult, ...] = ()
+    if not paraphrased:
+        gates = check_gates(report, baseline, follow_ups)
+        gates += check_answers(answers) if answers else ()
+    write_report(report, folder, gates, answers)
     if accept_baseline:
         accept(report, baseline_path, answers)
-    return BookEvaluation(report, gates, files, answers)
-
-
-def _is_sufficient(result: RetrievalResult, question: str) -> bool:
-    return apply_grounding_policy(result, question).sufficient_context
+    return BookEvaluation(report, gates, folder, answers)
 
 
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
@@ -252,7 +256,6 @@ TUNE_HALF: Final[Half] = "tune"
 _SIGNIFICANCE: Final = 0.05
 _REMEDY: Final = 'Give half of the questions "split": "tune"; a sweep uses only those'
 
-SettingValue: TypeAlias = "str | int | float | bool"
 OpenIngestion: TypeAlias = "Callable[[Settings], IngestionContext]"
 
 PRIMARY: Final = (SECTION, name_budget(CONTEXT_BUDGETS_TOKENS[0]))
@@ -260,67 +263,88 @@ PRIMARY: Final = (SECTION, name_budget(CONTEXT_BUDGETS_TOKENS[0]))
 
 COLUMNS: Final = (PRIMARY, (SECTION, SUCCESS), (SECTION, NDCG), (DOCUMENT, SUCCESS))
 
-
-@dataclass(frozen=True, slots=True)
-class SweepCell:
-    """One design of a sweep: a combination of settings, given as changes to the present settings.
-
-    Attributes:
-        overrides: (name, value) pairs of the changed settings; empty for the present settings.
-    """
-
-    overrides: tuple[tuple[str, SettingValue], ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The changed settings, such as `chunk_max_tokens=700`, or else `present settings`."""
-        return ", ".join(f"{name}={value}" for name, value in self.overrides) or "present settings"
-
-
-EvaluateCell: TypeAlias = "Callable[[SweepCell], EvaluationReport]"
-"""A function that builds and evaluates a collection for one design (sweep cell)."""
+PRESENT: Final = "present settings"
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """A combination of settings with its measures on the tuning half of the golden set.
+    """A design with its measures on the tuning half of the golden set.
 
     Attributes:
-        cell: The combination of settings.
+        cell: Name of the design: its changed setting, such as `chunk_max_tokens=700`, or
+            `present settings`.
         measures: Means and 95% intervals of the measures.
-        test: Paired test of these settings against the present ones, with the measure `PRIMARY`.
-        p_value: The p-value of `test`, corrected (Holm) for the number of compared combinations.
+        test: Paired test of the design against the present settings, with the measure `PRIMARY`.
+        p_value: The p-value of `test`, corrected (Holm) for the number of compared designs.
+        overrides: The changed setting with its value; empty for the present settings.
     """
 
-    cell: SweepCell
+    cell: str
     measures: Summary
     test: PairedTest
     p_value: float
+    overrides: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The outcome of a sweep, which compares designs (combinations of settings).
+    """The outcome of a sweep.
 
     Attributes:
-        rows: The present settings first, then the designs in the given order.
         winner: The design with the largest significant advantage over the present settings; None if
             no design is significantly better.
+        rows: The present settings first, then the designs in the given order.
     """
 
+    winner: str | None
     rows: tuple[SweepRow, ...]
-    winner: SweepCell | None
 
 
-def make_grid(
-    axes: Mapping[str, Sequence[SettingValue]],
-) -> tuple[SweepCell, ...]:
-    """Return the designs that a sweep compares with the present settings: each changes one setting.
+def sweep_book(
+    settings: Settings,
+    axes: Mapping[str, Sequence[str]],
+    test_set: Path | None,
+    open_ingestion: OpenIngestion,
+    tell: Callable[[str], object],
+) -> SweepResult:
+    """Evaluate the present settings and designs that change one of them, and compare the results.
+
+    The designs and the test set are checked before the first collection is built.
 
     Args:
+        settings: The present settings.
         axes: Values to try, by setting name.
+        test_set: JSON file of questions, or None for the choice of `choose_test_set`.
+        open_ingestion: Opens the ingestion for the settings of a design.
+        tell: Is called with the name of each design before its evaluation.
+
+    Raises:
+        MissingDependencyError: A library of the `pipeline` extra is not installed.
+        ConfigurationError: A design sets an invalid value or names an unknown model; or the test
+            set is missing or has no answerable question in its tuning half.
+        GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
+        SweepCellError: A document could not be indexed. Designs with different documents cannot be
+            compared.
+        StoreLockedError: Another sweep is building or evaluating one of the designs.
     """
-    return tuple(SweepCell(((name, value),)) for name, values in axes.items() for value in values)
+    check_libraries()
+    designs: list[dict[str, str]] = [{}]
+    designs += [{name: value} for name, values in axes.items() for value in values]
+    chosen = [load_settings(**(settings.model_dump() | design)) for design in designs]
+    for each in chosen[1:]:
+        open_ingestion(each)
+    require_tune_half(load_for(choose_test_set(settings, test_set), parse_corpus(settings)))
+    reports = []
+    for design, each in zip(designs, chosen, strict=True):
+        name = name_design(design)
+        tell(name)
+        reports.append(_evaluate_design(name, settings, each, test_set, open_ingestion))
+    return compare_designs(designs, reports)
+
+
+def name_design(design: Mapping[str, str]) -> str:
+    """Return the changed setting with its value, or `present settings`."""
+    return ", ".join(f"{name}={value}" for name, value in design.items()) or PRESENT
 
 
 def require_tune_half(golden: GoldenSet) -> None:
@@ -329,118 +353,27 @@ def require_tune_half(golden: GoldenSet) -> None:
     Raises:
         ConfigurationError: The tuning half has no answerable question.
     """
-    if not any(query.expected for query in golden.select_half(TUNE_HALF).queries):
+    if not any(query.expected for query in golden.queries if query.half == TUNE_HALF):
         raise ConfigurationError(
             "--test-set", "the tuning half has no answerable question", _REMEDY
         )
 
 
-def run_sweep(cells: Sequence[SweepCell], evaluate_cell: EvaluateCell) -> SweepResult:
-    """Evaluate the present settings and each design, and compare them on the tuning half only.
-
-    Args:
-        cells: Designs to compare with the present settings.
-        evaluate_cell: Function that evaluates a design. It is called for the present settings and
-            then for each design. Its golden set must have an answerable question in the tuning
-            half.
-    """
-    reports = [(cell, evaluate_cell(cell)) for cell in (SweepCell(), *cells)]
-    present = list(_read_primary(reports[0][1]))
-    tests = [compare_pairs(present, list(_read_primary(report))) for _, report in reports]
-    corrected = [1.0, *correct_p_values([test.p_value for test in tests[1:]])]
-    rows = tuple(
-        SweepRow(cell, report.halves[TUNE_HALF], test, p_value)
-        for (cell, report), test, p_value in zip(reports, tests, corrected, strict=True)
-    )
-    return SweepResult(rows, _find_winner(rows))
-
-
-def describe_sweep(result: SweepResult) -> tuple[Block, ...]:
-    """Return a sweep's result as a table and a sentence that names the winner, if any."""
-    heads = (f"{measure}, {level}" for level, measure in COLUMNS)
-    rows = tuple(
-        (
-            row.cell.name,
-            *(show(row.measures.get(level, {}).get(name)) for level, name in COLUMNS),
-            f"{row.test.difference:+.3f}",
-            f"{row.p_value:.3f}",
-        )
-        for row in result.rows
-    )
-    level, measure = PRIMARY
-    winner = result.winner.name if result.winner else "No design"
-    count = result.rows[0].test.pair_count
-    found = (
-        f"Compared on {count} questions of the tuning half. {winner} is significantly better than "
-        f"the present settings in {measure} ({level})."
-    )
-    return Table(("design", *heads, "difference", "p (Holm)"), rows), found
-
-
-def _read_primary(report: EvaluationReport) -> Iterator[float]:
-    """Yield the values of the tuning half, in the order of the golden set."""
-    level, measure = PRIMARY
-    for question in report.questions:
-        if question.half == TUNE_HALF and question.scores:
-            yield question.scores[level][measure]
-
-
-def _find_winner(rows: Sequence[SweepRow]) -> SweepCell | None:
-    better = [row for row in rows if row.test.difference > 0 and row.p_value < _SIGNIFICANCE]
-    return max(better, key=lambda row: row.test.difference).cell if better else None
-
-
-def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
-    """Return a copy of the settings to which the changes of a design (a sweep cell) are applied.
-
-    Raises:
-        ConfigurationError: The design changes a setting that does not exist, or sets an invalid
-            value.
-    """
-    return load_settings(**(settings.model_dump() | dict(cell.overrides)))
-
-
-def check_sweep(
+def _evaluate_design(
+    design: str,
     settings: Settings,
-    cells: Sequence[SweepCell],
+    chosen: Settings,
     test_set: Path | None,
     open_ingestion: OpenIngestion,
-) -> None:
-    """Check the designs (sweep cells) and the test set before the first collection is built.
-
-    Raises:
-        MissingDependencyError: A library of the `pipeline` extra is not installed.
-        ConfigurationError: A design changes a setting that does not exist, sets an invalid value or
-            names an unknown model; or the test set is missing or has no answerable question in its
-            tuning half.
-        GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
-    """
-    check_libraries()
-    for cell in cells:
-        open_ingestion(choose_settings(settings, cell))
-    corpus = parse_corpus(settings)
-    require_tune_half(load_for(choose_test_set(settings, test_set), corpus))
-
-
-def evaluate_cell(
-    settings: Settings, cell: SweepCell, test_set: Path | None, open_ingestion: OpenIngestion
 ) -> EvaluationReport:
-    """Build a collection with the settings of `cell`, evaluate it, and return the report.
+    """Build a collection with the chosen settings, evaluate it, and return the report.
 
     Only texts that are missing from the cache are embedded. The collection has its own name
     and is kept until the next ingest of the book, so that a repeated sweep indexes only what
     changed. The book's own collection and reports do not change. The build does not run in Dagster,
     because an experiment needs no entry in the history of runs.
-
-    Raises:
-        ConfigurationError: The design changes a setting that does not exist, or sets an invalid
-            value.
-        SweepCellError: A document could not be indexed. Designs with different documents cannot be
-            compared.
-        StoreLockedError: Another sweep is building or evaluating this design.
     """
-    chosen = choose_settings(settings, cell)
-    digest = hashlib.sha256(f"{cell.name} {open_ingestion(chosen).space}".encode()).hexdigest()[:8]
+    digest = hashlib.sha256(f"{design} {open_ingestion(chosen).space}".encode()).hexdigest()[:8]
     name = name_cell(settings.qdrant_collection, digest)
     chosen = chosen.model_copy(update={"qdrant_collection": name})
 
@@ -448,11 +381,57 @@ def evaluate_cell(
         events = run_ingestion(open_ingestion(chosen), IngestionRequest(), f"sweep-{digest}")
         failures = [event for event in events if isinstance(event, DocFailure)]
         if failures:
-            raise SweepCellError(cell.name, [(each.doc_path, each.message) for each in failures])
+            raise SweepCellError(design, [(each.doc_path, each.message) for each in failures])
 
     folder = settings.state_dir / "sweep" / digest
     with hold_lock(locate_cell_lock(settings, name), settings.ingest_lock_timeout_s):
-        none = Answering.NONE
         return evaluate_book(
-            chosen, test_set, answering=none, report_dir=folder, ingest=ingest
+            chosen, test_set, answering=Answering.NONE, report_dir=folder, ingest=ingest
         ).report
+
+
+def compare_designs(
+    designs: Sequence[dict[str, str]], reports: Sequence[EvaluationReport]
+) -> SweepResult:
+    """Compare designs with the first one, the present settings, on the tuning half only."""
+    present = _read_primary(reports[0])
+    tests = [compare_pairs(present, _read_primary(report)) for report in reports]
+    corrected = [1.0, *correct_p_values([test.p_value for test in tests[1:]])]
+    rows = tuple(
+        SweepRow(name_design(design), report.halves[TUNE_HALF], test, p_value, design)
+        for design, report, test, p_value in zip(designs, reports, tests, corrected, strict=True)
+    )
+    better = [row for row in rows if row.test.difference > 0 and row.p_value < _SIGNIFICANCE]
+    best = max(better, key=lambda row: row.test.difference, default=None)
+    return SweepResult(best.cell if best else None, rows)
+
+
+def _read_primary(report: EvaluationReport) -> list[float]:
+    """Return the values of the tuning half, in the order of the golden set."""
+    level, measure = PRIMARY
+    return [
+        question.scores[level][measure]
+        for question in report.questions
+        if question.half == TUNE_HALF and question.scores
+    ]
+
+
+def describe_sweep(result: SweepResult) -> tuple[Block, ...]:
+    """Return a sweep's result as a table and a sentence that names the winner, if any."""
+    heads = (f"{measure}, {level}" for level, measure in COLUMNS)
+    rows = tuple(
+        (
+            row.cell,
+            *(show(row.measures.get(level, {}).get(name)) for level, name in COLUMNS),
+            f"{row.test.difference:+.3f}",
+            f"{row.p_value:.3f}",
+        )
+        for row in result.rows
+    )
+    level, measure = PRIMARY
+    count = result.rows[0].test.pair_count
+    found = (
+        f"Compared on {count} questions of the tuning half. {result.winner or 'No design'} is "
+        f"significantly better than the present settings in {measure} ({level})."
+    )
+    return Table(("design", *heads, "difference", "p (Holm)"), rows), found

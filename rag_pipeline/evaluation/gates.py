@@ -13,9 +13,9 @@ from rag_pipeline.evaluation.measures import Interval, compare_pairs, find_inter
 from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS
 from rag_pipeline.evaluation.records import (
     FOLLOW_UP_DEPTH,
+    REPORT_HALF,
     AnswersReport,
     Baseline,
-    ConversationResult,
     DefinitionScores,
     EvaluationReport,
     ModelScores,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-REPORT_HALF: Final = "report"
 HALF_FROM: Final = 30
 """Fewest questions for a gate on a half; with fewer, one miss lowers the mean by over 3 points."""
 
@@ -45,12 +44,12 @@ class Searched(NamedTuple):
     Attributes:
         report: The evaluation of the questions.
         baseline: The accepted evaluation to compare with; None if none was accepted yet.
-        conversations: The searches for second questions of conversations.
+        follow_ups: For each follow-up question of the report half, if it finds a right page.
     """
 
     report: EvaluationReport
     baseline: Baseline | None
-    conversations: Sequence[ConversationResult]
+    follow_ups: Sequence[bool]
 
 
 class Verdict(NamedTuple):
@@ -109,7 +108,7 @@ class GateResult:
 def check_gates(
     report: EvaluationReport,
     baseline: Baseline | None,
-    conversations: Sequence[ConversationResult] = (),
+    follow_ups: Sequence[bool] = (),
 ) -> tuple[GateResult, ...]:
     """Check an evaluation of the search; return a result per gate, in the order of `SEARCH_GATES`.
 
@@ -120,9 +119,9 @@ def check_gates(
     Args:
         report: The evaluation to check.
         baseline: The accepted evaluation to compare with; None if none was accepted yet.
-        conversations: The searches for second questions of conversations.
+        follow_ups: For each follow-up question of the report half, if it finds a right page.
     """
-    return _judge(SEARCH_GATES, Searched(report, baseline, conversations))
+    return _judge(SEARCH_GATES, Searched(report, baseline, follow_ups))
 
 
 def check_answers(report: AnswersReport) -> tuple[GateResult, ...]:
@@ -272,13 +271,7 @@ SEARCH_GATES: Final[dict[str, Gate[Searched]]] = {
     "follow_ups_found": _share(
         0.90,
         f"follow-ups of the report half that find a right page among {FOLLOW_UP_DEPTH} passages",
-        lambda searched: find_interval(
-            [
-                one.found
-                for one in searched.conversations
-                if one.conversation.half == REPORT_HALF and one.conversation.kind == "follow_up"
-            ]
-        ),
+        lambda searched: find_interval(searched.follow_ups),
     ),
 }
 """The gates on the search by name. The bound of the latency is milliseconds."""

@@ -191,10 +191,6 @@ class GoldenSet:
     definitions: tuple[DefinitionCase, ...] = ()
     conversations: tuple[Conversation, ...] = ()
 
-    def select_half(self, half: Half) -> GoldenSet:
-        """Return a copy with only the questions of one half, and all other cases."""
-        return replace(self, queries=tuple(one for one in self.queries if one.half == half))
-
 
 _FIELDS: Final = {"split"}.union(
     own.name for record in (GoldenQuery, ExpectedSection) for own in fields(record)

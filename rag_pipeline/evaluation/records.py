@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.evaluation.golden_set import Conversation, GoldenSet
+    from rag_pipeline.evaluation.golden_set import GoldenSet
 
 
 REPORT_VERSION: Final = 1
@@ -180,22 +180,9 @@ class QuestionResult:
         return self.refused is False and self.scores["section"]["Success@5"] == 1
 
 
+REPORT_HALF: Final = "report"
 FOLLOW_UP_DEPTH: Final = 5
 """Passages among which the second question of a conversation must find a right page."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationResult:
-    """The search for the second question of a conversation.
-
-    Attributes:
-        searched: The question that was searched, completed if it needed the first.
-        found: True if the searched question finds a right page.
-    """
-
-    conversation: Conversation
-    searched: str
-    found: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import TypeAdapter
@@ -298,19 +298,6 @@ _ACCEPT_AGAIN: Final = "Delete the file, then run `rag-pipeline evaluate --accep
 _LOG: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFiles:
-    """The paths of a written report.
-
-    Attributes:
-        answers_path: Path of the evaluation of answers; None if the answers were not evaluated.
-    """
-
-    json_path: Path
-    html_path: Path
-    answers_path: Path | None = None
-
-
 REPORT_JSON: Final = TypeAdapter(EvaluationReport)
 """Writes an evaluation as JSON, and checks what is read."""
 
@@ -323,7 +310,7 @@ def write_report(
     folder: Path,
     gates: Sequence[GateResult] = (),
     answers: AnswersReport | None = None,
-) -> ReportFiles:
+) -> None:
     """Write a report as `report.json` and `report.html`, and add a summary to `history/`.
 
     An evaluation of answers, if there is one, is written as `answers.json` and shown on the page.
@@ -335,16 +322,11 @@ def write_report(
     write_bytes_atomically(
         folder / _HISTORY_DIR / f"{stamp}.json", dump_record(REPORT_JSON, summary)
     )
-    answers_path = folder / "answers.json"
-    files = ReportFiles(
-        folder / "report.json", folder / "report.html", answers_path if answers else None
-    )
-    write_bytes_atomically(files.json_path, dump_record(REPORT_JSON, report))
+    write_bytes_atomically(folder / "report.json", dump_record(REPORT_JSON, report))
     page = render_html(report, load_history(folder), gates, answers)
-    write_text_atomically(files.html_path, page)
+    write_text_atomically(folder / "report.html", page)
     if answers is not None:
-        write_bytes_atomically(answers_path, dump_record(_ANSWERS, answers))
-    return files
+        write_bytes_atomically(folder / "answers.json", dump_record(_ANSWERS, answers))
 
 
 def load_report(path: Path) -> EvaluationReport:

@@ -26,8 +26,8 @@ from rag_pipeline.evaluation.metrics import (
 )
 from rag_pipeline.evaluation.records import (
     FOLLOW_UP_DEPTH,
+    REPORT_HALF,
     REPORT_VERSION,
-    ConversationResult,
     EvaluationReport,
     ExpectedPlace,
     Latency,
@@ -104,25 +104,24 @@ def name_error(error: Exception) -> str:
     return f"{kind}: {error}"
 
 
-def run_conversations(
-    conversations: Iterable[Conversation], retriever: Retriever
-) -> tuple[ConversationResult, ...]:
-    """Search for the second question of each conversation, completed if it needs the first.
+def search_follow_ups(conversations: Iterable[Conversation], retriever: Retriever) -> list[bool]:
+    """Search for each follow-up question of the report half, and return which find a right page.
 
-    No model rewrites a question. A search that fails finds no page.
+    The question is completed with the first question of its conversation, without a model. A search
+    that fails finds no page.
     """
-    results = []
-    for one in conversations:
-        searched = complete_question(one.question, [Turn(one.first)])
-        found = _finds_page(one, searched, retriever)
-        results.append(ConversationResult(one, searched, found))
-    return tuple(results)
+    return [
+        _finds_page(one, retriever)
+        for one in conversations
+        if one.half == REPORT_HALF and one.kind == "follow_up"
+    ]
 
 
-def _finds_page(one: Conversation, question: str, retriever: Retriever) -> bool:
+def _finds_page(one: Conversation, retriever: Retriever) -> bool:
     pages = {page.doc_path for page in one.expected}
+    searched = complete_question(one.question, [Turn(one.first)])
     try:
-        result = retriever.retrieve(Query(question, top_k=FOLLOW_UP_DEPTH))
+        result = retriever.retrieve(Query(searched, top_k=FOLLOW_UP_DEPTH))
     except RagPipelineError:  # recorded like a failed question of the golden set: it found nothing
         return False
     return any(chunk.metadata.doc_path in pages for chunk in result.chunks)

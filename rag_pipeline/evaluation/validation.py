@@ -11,10 +11,11 @@ import re
 import time
 from collections import Counter, defaultdict
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from html import unescape
-from typing import TYPE_CHECKING, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx
@@ -39,9 +40,9 @@ from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, MAX_TOP_K, Query
 from rag_pipeline.retrieval.service import CollectionStats, read_peak_mb, read_stats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
 
@@ -93,7 +94,7 @@ class AddressReport:
     where: str
     page_count: int
     address_count: int
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +105,17 @@ class ValidationSuiteReport:
         validated_at: Time of the validation, ISO 8601 in UTC.
         found: The findings of all checks, and the size of the collection.
         checks: What was checked, by the kind of the findings.
-        stats: Size of the collection, and the peak memory of this process as a text.
-        timings: Times that do not belong to a single probe, in milliseconds, by their names in
-            `PERFORMANCE_METRICS.json`: the first query, which loads the model, a batch of
-            `batch_size` queries (None if it met an invalid point) and counting the vectors.
         relevant_share: Share of probes that found the document or term they expect; 1 if none
             expects any.
+        performance: The content of `PERFORMANCE_METRICS.json`; see `measure_performance`.
     """
 
     validated_at: str
     found: CheckReport
     checks: dict[str, str]
-    stats: CollectionStats
-    timings: dict[str, float | None]
     relevant_share: float
     probes: tuple[ProbeOutcome, ...]
+    performance: dict[str, Any]
     addresses: AddressReport | None = None
 
     @property
@@ -126,30 +123,57 @@ class ValidationSuiteReport:
         """True if no problem was found."""
         return not self.found.findings
 
+    def to_json(self) -> dict[str, object]:
+        """Return the report as JSON data: the verdict, the findings and all derived figures."""
+        counts = Counter(finding.kind for finding in self.found.findings)
+        return {
+            "passed": self.passed,
+            "validated_at": self.validated_at,
+            **self.found.to_json(),
+            "checks": {name: counts[name] for name in self.checks},
+            "relevant_share": self.relevant_share,
+            "success_rate": sum(not one.findings for one in self.probes) / len(self.probes),
+            "latency_ms_median": self.performance["latency_ms_p50"],
+            "probes": [asdict(probe) | {"passed": probe.passed} for probe in self.probes],
+            "addresses": asdict(self.addresses) if self.addresses else None,
+            "performance": self.performance,
+        }
 
-def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
-    """Return the times, limits and collection size that `PERFORMANCE_METRICS.json` contains.
+
+def measure_performance(
+    validated_at: str,
+    stats: CollectionStats,
+    latencies_ms: Sequence[float],
+    others: Mapping[str, float | None],
+) -> dict[str, Any]:
+    """Return the content of `PERFORMANCE_METRICS.json`: size, times and limits.
 
     Latencies are those of single queries, asked one after the other, and include embedding. A
     percentile is the lowest measured latency that this share of the queries did not exceed.
+
+    Args:
+        validated_at: Time of the validation, ISO 8601 in UTC.
+        stats: Size of the collection, and the peak memory of this process as a text.
+        latencies_ms: The latency of each query.
+        others: Other times by name. A time is None if its queries met an invalid point, and then
+            misses its limit.
     """
-    spent = [probe.latency_ms for probe in report.probes] or [0.0]
-    p50, p95, p99 = np.percentile(spent, [50, 95, 99], method="inverted_cdf").tolist()
-    total_s = sum(spent) / 1000
+    p50, p95, p99 = np.percentile(latencies_ms, [50, 95, 99], method="inverted_cdf").tolist()
+    total_s = sum(latencies_ms) / 1000
     measured: dict[str, float | None] = {
-        "latency_ms_average": sum(spent) / len(spent),
+        "latency_ms_average": sum(latencies_ms) / len(latencies_ms),
         "latency_ms_p50": p50,
         "latency_ms_p95": p95,
         "latency_ms_p99": p99,
-        "latency_ms_max": max(spent),
-        **report.timings,
-        "throughput_queries_per_s": len(report.probes) / total_s if total_s else 0.0,
+        "latency_ms_max": max(latencies_ms),
+        **others,
+        "throughput_queries_per_s": len(latencies_ms) / total_s if total_s else 0.0,
     }
     reached = {name: math.inf if value is None else value for name, value in measured.items()}
     return {
-        "measured_at": report.validated_at,
-        **report.stats,
-        "query_count": len(report.probes),
+        "measured_at": validated_at,
+        **stats,
+        "query_count": len(latencies_ms),
         **measured,
         "targets": {
             name: {"highest": highest, "met": reached[name] <= highest}
@@ -158,31 +182,13 @@ def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
     }
 
 
-def report_to_record(report: ValidationSuiteReport) -> dict[str, object]:
-    """Return the report as JSON data: the verdict, the findings and all derived figures."""
-    performance = measure_performance(report)
-    counts = Counter(finding.kind for finding in report.found.findings)
-    return {
-        "passed": report.passed,
-        "validated_at": report.validated_at,
-        **report.found.to_json(),
-        "checks": {name: counts[name] for name in report.checks},
-        "relevant_share": report.relevant_share,
-        "success_rate": sum(not one.findings for one in report.probes) / len(report.probes),
-        "latency_ms_median": performance["latency_ms_p50"],
-        "probes": [asdict(probe) | {"passed": probe.passed} for probe in report.probes],
-        "addresses": asdict(report.addresses) if report.addresses else None,
-        "performance": performance,
-    }
-
-
 def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ...]:
     """Write the two `VALIDATION_RESULTS` files and `PERFORMANCE_METRICS.json`; return the paths."""
     markdown = to_markdown(describe_validation(report), level=2)
     contents = {
         "VALIDATION_RESULTS.md": f"# Validation results\n\n{markdown}\n",
-        "VALIDATION_RESULTS.json": _to_json(report_to_record(report)),
-        "PERFORMANCE_METRICS.json": _to_json(measure_performance(report)),
+        "VALIDATION_RESULTS.json": _to_json(report.to_json()),
+        "PERFORMANCE_METRICS.json": _to_json(report.performance),
     }
     for name, text in contents.items():
         write_text_atomically(folder / name, text)
@@ -191,12 +197,12 @@ def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ..
 
 def describe_validation(report: ValidationSuiteReport) -> tuple[Block, ...]:
     """Return the report as a tree: the verdict, failures, checks, queries, times and addresses."""
-    found, stats = report.found, report.stats
+    found, measured = report.found, report.performance
     verdict = (
-        f" at {report.validated_at}: collection {stats['collection_name']}, {found.point_count} "
+        f" at {report.validated_at}: collection {measured['collection_name']}, {found.point_count} "
         f"chunks of {found.doc_count} documents, vectors of dimension "
-        f"{stats['vector_dimension']}. {report.relevant_share:.0%} of the queries found what they "
-        f"expect; at least {RELEVANT_SHARE:.0%} must."
+        f"{measured['vector_dimension']}. {report.relevant_share:.0%} of the queries found what "
+        f"they expect; at least {RELEVANT_SHARE:.0%} must."
     )
     counts = Counter(finding.kind for finding in found.findings)
     checks = tuple(
@@ -223,7 +229,8 @@ def describe_validation(report: ValidationSuiteReport) -> tuple[Block, ...]:
         Section("Checks", (Table(("", "check", "what must hold", "findings"), checks),)),
         Section("Queries", (Table(asked, probes),)),
         Section(
-            "Performance", (Table(("measure", "value", "limit of the plan"), _list_times(report)),)
+            "Performance",
+            (Table(("measure", "value", "limit of the plan"), tuple(_list_times(measured))),),
         ),
     ]
     site = report.addresses
@@ -233,15 +240,14 @@ def describe_validation(report: ValidationSuiteReport) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _list_times(report: ValidationSuiteReport) -> tuple[tuple[str, str, str], ...]:
-    """Return the name, value and limit of each measured figure, as text; the limit may be empty."""
-    rows = []
-    for name, value in measure_performance(report).items():
+def _list_times(measured: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, value and limit of each measured figure, as text; the limit may be empty."""
+    for name, value in measured.items():
         if isinstance(value, float):
             highest = TARGETS.get(name)
             missed = "" if highest is None or value <= highest else ", missed"
-            rows.append((name, f"{value:.1f}", "" if highest is None else f"{highest:g}{missed}"))
-    return (*rows, ("memory_usage", report.stats["memory_usage"], ""))
+            yield name, f"{value:.1f}", "" if highest is None else f"{highest:g}{missed}"
+    yield "memory_usage", measured["memory_usage"], ""
 
 
 def _to_json(record: object) -> str:
@@ -258,75 +264,29 @@ PAGE_TIMEOUT_S: Final = 5.0
 _ID: Final = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
 
 
-def check_built_site(urls: Iterable[str], site_dir: Path, base_url: str) -> AddressReport:
-    """Check cited addresses against the folder of the built site.
+def check_addresses(urls: Iterable[str], site: str, base_url: str) -> AddressReport:
+    """Check that a site has the cited addresses.
 
     Args:
         urls: Cited addresses, with or without scheme and host. Repeated addresses are checked once.
-        site_dir: The folder that contains the built site.
+        site: Folder of the built site; or scheme and host of the served site, such as
+            `http://127.0.0.1:3000`, from which addresses without a host are requested.
         base_url: The URL at which the folder is served, for example `/my-book/`.
 
     Returns:
         The number of pages and addresses checked, and the problem of each broken address.
     """
-    base_path = urlsplit(base_url).path.rstrip("/") + "/"
-
-    def read(page: str) -> set[str] | str:
-        path = unquote(urlsplit(page).path)
-        if not f"{path}/".startswith(base_path):
-            return f"the address is not below {base_path}"
-        name = path[len(base_path) :].strip("/")
-        root = site_dir.resolve()
-        for candidate in (root / name / "index.html", root / f"{name or 'index'}.html"):
-            if candidate.resolve().is_relative_to(root) and candidate.is_file():
-                return _read_ids(candidate.read_text("utf-8", "replace"))
-        return "the site has no such page"
-
-    return _check(urls, str(site_dir), read)
-
-
-def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
-    """Check cited addresses by requesting their pages over HTTP.
-
-    Args:
-        urls: Cited addresses. Addresses without a host are requested from `origin`. Repeated
-            addresses are checked once.
-        origin: Scheme and host of the site, for example `http://127.0.0.1:3000`.
-
-    Returns:
-        The number of pages and addresses checked, and the problem of each broken address.
-    """
-
-    def read(page: str) -> set[str] | str:
-        address = urljoin(origin, page)
-        if urlsplit(address).scheme not in {"http", "https"}:
-            return "the address is not an http or https URL"
-        try:
-            answer = httpx.get(
-                address,
-                headers={"User-Agent": "rag-pipeline validate"},
-                timeout=PAGE_TIMEOUT_S,
-                follow_redirects=True,
-            )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            return f"the page cannot be read ({describe_kind(error)})"
-        if answer.is_error:
-            return f"the site answered with HTTP status {answer.status_code}"
-        return _read_ids(answer.content.decode("utf-8", "replace"))
-
-    return _check(urls, origin, read)
-
-
-def _check(urls: Iterable[str], where: str, read: Callable[[str], set[str] | str]) -> AddressReport:
-    """Check addresses; `read` returns the ids of a page, or why there is no page."""
     addresses = sorted(set(urls))
+    is_served = site.startswith(("http://", "https://"))
     ids_by_page: dict[str, set[str] | str] = {}
     problems: dict[str, str] = {}
     for url in addresses:
         page, _, fragment = url.partition("#")
         if page not in ids_by_page:
             try:
-                ids_by_page[page] = read(page)
+                ids_by_page[page] = (
+                    _request_page(page, site) if is_served else _read_page(page, site, base_url)
+                )
             except ValueError:
                 ids_by_page[page] = "the address is not a valid URL"
         found = ids_by_page[page]
@@ -334,7 +294,40 @@ def _check(urls: Iterable[str], where: str, read: Callable[[str], set[str] | str
             problems[url] = found
         elif fragment and unquote(fragment) not in found:
             problems[url] = f"the page has no id {unquote(fragment)}"
-    return AddressReport(where, len(ids_by_page), len(addresses), problems)
+    return AddressReport(site, len(ids_by_page), len(addresses), problems)
+
+
+def _read_page(page: str, site: str, base_url: str) -> set[str] | str:
+    """Return the ids of a page in the folder of the built site, or why there is no page."""
+    base_path = urlsplit(base_url).path.rstrip("/") + "/"
+    path = unquote(urlsplit(page).path)
+    if not f"{path}/".startswith(base_path):
+        return f"the address is not below {base_path}"
+    name = path[len(base_path) :].strip("/")
+    root = Path(site).resolve()
+    for candidate in (root / name / "index.html", root / f"{name or 'index'}.html"):
+        if candidate.resolve().is_relative_to(root) and candidate.is_file():
+            return _read_ids(candidate.read_text("utf-8", "replace"))
+    return "the site has no such page"
+
+
+def _request_page(page: str, site: str) -> set[str] | str:
+    """Return the ids of a page that is requested over HTTP, or why there is no page."""
+    address = urljoin(site, page)
+    if urlsplit(address).scheme not in {"http", "https"}:
+        return "the address is not an http or https URL"
+    try:
+        answer = httpx.get(
+            address,
+            headers={"User-Agent": "rag-pipeline validate"},
+            timeout=PAGE_TIMEOUT_S,
+            follow_redirects=True,
+        )
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return f"the page cannot be read ({describe_kind(error)})"
+    if answer.is_error:
+        return f"the site answered with HTTP status {answer.status_code}"
+    return _read_ids(answer.content.decode("utf-8", "replace"))
 
 
 def _read_ids(html: str) -> set[str]:
@@ -373,30 +366,27 @@ class Probe:
 
 
 def run_validation(
-    retriever: Retriever,
-    audited: CheckReport | None = None,
-    *,
-    collection_name: str = "",
-    check_addresses: Callable[[Iterable[str]], AddressReport] | None = None,
+    retriever: Retriever, settings: Settings, audited: CheckReport | None, site: str | None = None
 ) -> ValidationSuiteReport:
     """Query the own content of a collection, and report the results with those of its audit.
 
     Args:
         retriever: A retriever over the collection.
+        settings: The name of the collection, and the address of the book.
         audited: The report of its audit; None if it was not audited.
-        collection_name: Name of the collection, shown in the report.
-        check_addresses: Function that checks cited addresses, for example
-            `check_built_site` with its folder filled in. None skips this check.
+        site: Folder or address of the built site whose pages cited addresses must have; None skips
+            this check. See `check_addresses`.
 
     Raises:
         StoreError: The collection is missing or empty, was built with another embedding model, or
             cannot be reached.
         EmbeddingError: A query could not be embedded.
     """
+    validated_at = datetime.now(UTC).isoformat(timespec="seconds")
     with retriever.session.use() as index:
         points = index.scroll()
         started = time.perf_counter()
-        stats = read_stats(index, collection_name)
+        stats = read_stats(index, settings.qdrant_collection)
         stats_ms = since_ms(started)
     findings = list(audited.findings) if audited else []
     readable = []
@@ -408,8 +398,8 @@ def run_validation(
     chunks = [metadata for metadata, _ in readable]
     probes = derive_probes(readable)
     batch = [Query(probe.question) for probe in probes[:_BATCH_SIZE]]
-    timings = {
-        "first_query_ms": _time(lambda: retriever.retrieve(batch[0])) or 0.0,
+    times = {
+        "first_query_ms": _time(lambda: retriever.retrieve(batch[0])) or 0.0,  # loads the model
         "batch_size": len(batch),
         "batch_latency_ms": _time(lambda: retriever.retrieve_many(batch)),
         "stats_latency_ms": stats_ms,
@@ -425,25 +415,27 @@ def run_validation(
     if share < RELEVANT_SHARE:
         detail = f"only {share:.0%} of the queries found what they expect"
         findings.append(Finding("relevance", "", "", detail))
-    rules = {rule.name: rule.ensures for rule in COLLECTION_RULES}
-    rules |= {rule.name: rule.ensures for rule in RESULT_RULES}
-    checks = (AUDIT_CHECKS if audited else {}) | SEARCH_CHECKS | rules
-    site = check_addresses(metadata.url for metadata in chunks) if check_addresses else None
+    checks = (AUDIT_CHECKS if audited else {}) | SEARCH_CHECKS
+    checks |= {rule.name: rule.ensures for rule in COLLECTION_RULES}
+    checks |= {rule.name: rule.ensures for rule in RESULT_RULES}
+    addresses = None
     if site is not None:
+        urls = (metadata.url for metadata in chunks)
+        addresses = check_addresses(urls, site, settings.site.base_url)
         checks[SITE_ADDRESS] = "The site has every cited page and section."
-        broken = site.problems.items()
+        broken = addresses.problems.items()
         findings += [Finding(SITE_ADDRESS, "", "", f"{url}: {what}") for url, what in broken]
+    stats["memory_usage"] = f"{read_peak_mb():.1f} MB"  # the queries have loaded the model
+    latencies_ms = [probe.latency_ms for probe in outcomes]
     doc_count = len({metadata.doc_path for metadata in chunks})
     return ValidationSuiteReport(
-        validated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        validated_at=validated_at,
         found=CheckReport(index.collection_id, doc_count, len(points), tuple(findings)),
         checks=checks,
-        # The queries above have loaded the model.
-        stats={**stats, "memory_usage": f"{read_peak_mb():.1f} MB"},
-        timings=timings,
         relevant_share=share,
         probes=outcomes,
-        addresses=site,
+        performance=measure_performance(validated_at, stats, latencies_ms, times),
+        addresses=addresses,
     )
 
 
@@ -478,19 +470,14 @@ def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
         )
         for entry in _spread(_unique_headings(headed)[1:])
     ]
-    probes += _edge_probes(ordered)
-    return [replace(probe, question=probe.question[:MAX_QUESTION_CHARS]) for probe in probes]
-
-
-def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
     plain = ["a", "123", "special@chars!", "ü ñ 中文 🤖", "what is it", "x" * 300]
-    probes = [Probe("edge", question) for question in plain]
+    probes += [Probe("edge", question) for question in plain]
     long_chunks = [chunk for chunk in ordered if len(chunk[1]) > _MIN_LONG_CHARS]
     if long_chunks:
-        metadata, text = long_chunks[len(long_chunks) // 2]
-        probes.append(Probe("edge", text, expected_doc=metadata.doc_path))
+        entry, text = long_chunks[len(long_chunks) // 2]
+        probes.append(Probe("edge", text, expected_doc=entry.doc_path))
     probes.append(Probe("edge", "why " * (MAX_QUESTION_CHARS // 4)))
-    return probes
+    return [replace(probe, question=probe.question[:MAX_QUESTION_CHARS]) for probe in probes]
 
 
 def _time(action: Callable[[], object]) -> float | None:
@@ -537,15 +524,10 @@ def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
     if not probe.expected_term:
         return None
     wanted = set(extract_terms(probe.expected_term))
-    return any(
-        wanted
-        & set(
-            extract_terms(
-                " ".join((*hit.metadata.heading_breadcrumb, *hit.metadata.tags, hit.text))
-            )
-        )
-        for hit in hits
+    texts = (
+        " ".join((*hit.metadata.heading_breadcrumb, *hit.metadata.tags, hit.text)) for hit in hits
     )
+    return any(wanted & set(extract_terms(text)) for text in texts)
 
 
 def _check_refusals() -> Iterator[Finding]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
+from rag_pipeline.evaluation.gates import GATES, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
+from rag_pipeline.evaluation.records import REPORT_HALF
 from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import EvaluationResource, QuestionLogResource
@@ -79,18 +80,19 @@ def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
     from rag_pipeline.evaluation.pages import to_markdown
     from rag_pipeline.evaluation.rendering import describe_measures
 
-    report, written = evaluation.report, evaluation.files.answers_path
+    report, folder = evaluation.report, evaluation.folder
+    answers = {"answers": dg.MetadataValue.path(str(folder / "answers.json"))}
     return {
         "measures": dg.MetadataValue.md(to_markdown(describe_measures(report))),
-        "page": dg.MetadataValue.path(str(evaluation.files.html_path)),
-        "report": dg.MetadataValue.path(str(evaluation.files.json_path)),
+        "page": dg.MetadataValue.path(str(folder / "report.html")),
+        "report": dg.MetadataValue.path(str(folder / "report.json")),
         "model": report.fingerprint.model,
         "format_version": report.fingerprint.format_version,
         "settings": dg.MetadataValue.json(report.fingerprint.settings),
         "corpus_version": report.fingerprint.corpus_version,
         "golden_version": report.fingerprint.golden_version,
         **_numbers(evaluation),
-        **({"answers": dg.MetadataValue.path(str(written))} if written else {}),
+        **(answers if evaluation.answers else {}),
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.evaluation.validation import check_built_site, check_served_site
+from rag_pipeline.evaluation.validation import check_addresses
 from rag_pipeline_tests.loopback import HANG, RESET, Reply, find_closed_port, serve
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_addresses_are_checked_in_the_built_site(tmp_path: Path) -> None:
         "/other/docs/gait",
         "/book/../../etc/passwd",
     ]
-    report = check_built_site(urls, tmp_path, "https://host/book/")
+    report = check_addresses(urls, str(tmp_path), "https://host/book/")
     assert report.address_count == len(urls)
     assert sorted(report.problems) == sorted(urls[4:])
     assert "nowhere" in report.problems["/book/docs/gait#nowhere"]
@@ -50,7 +50,7 @@ def test_addresses_are_checked_over_http_with_one_request_per_page() -> None:
         "/book/docs/reset",
     ]
     with serve(reply) as server:
-        report = check_served_site(urls, server.url)
+        report = check_addresses(urls, server.url, "/book/")
         assert [request.path for request in server.received].count("/book/docs/gait") == 1
     assert sorted(report.problems) == sorted(urls[1:])
     assert "404" in report.problems["/book/docs/missing"]
@@ -61,10 +61,10 @@ def test_a_site_that_is_down_or_silent_is_reported_as_a_problem(
 ) -> None:
     monkeypatch.setattr("rag_pipeline.evaluation.validation.PAGE_TIMEOUT_S", 0.2)
     closed = f"http://127.0.0.1:{find_closed_port()}"
-    assert check_served_site(["/book/x"], closed).problems
-    assert check_served_site(["file:///etc/passwd"], closed).problems
+    assert check_addresses(["/book/x"], closed, "/book/").problems
+    assert check_addresses(["file:///etc/passwd"], closed, "/book/").problems
     with serve([HANG]) as server:
-        assert check_served_site(["/book/x"], server.url).problems
+        assert check_addresses(["/book/x"], server.url, "/book/").problems
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,12 @@ def test_a_site_that_is_down_or_silent_is_reported_as_a_problem(
 )
 def test_a_broken_http_response_is_reported_as_a_problem(reply: Reply) -> None:
     with serve([reply]) as server:
-        problems = check_served_site(["/book/x"], server.url).problems
+        problems = check_addresses(["/book/x"], server.url, "/book/").problems
     assert "cannot be read" in problems["/book/x"]
 
 
 def test_an_invalid_url_is_reported_as_a_problem(tmp_path: Path) -> None:
     broken = "http://[::1"
-    assert "not a valid URL" in check_built_site([broken], tmp_path, "/book/").problems[broken]
-    assert "not a valid URL" in check_served_site([broken], "http://127.0.0.1").problems[broken]
+    for site in (str(tmp_path), "http://127.0.0.1"):
+        problems = check_addresses([broken], site, "/book/").problems
+        assert "not a valid URL" in problems[broken]

@@ -22,7 +22,7 @@ from rag_pipeline.evaluation.golden_set import (
     load_golden_set,
     validate_against_corpus,
 )
-from rag_pipeline.evaluation.report import run_conversations
+from rag_pipeline.evaluation.report import search_follow_ups
 from rag_pipeline_tests.answering.factories import make_chunk, make_result
 from rag_pipeline_tests.evaluation.generated_book import (
     KnowingRetriever,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.evaluation.records import ConversationResult
     from rag_pipeline.retrieval import Query, RetrievalResult
 
 ENTRY: dict[str, Any] = {
@@ -110,28 +109,20 @@ def test_no_question_of_the_golden_set_is_changed_by_an_earlier_turn() -> None:
     assert [text for text in asked if complete_question(text, turns) != text] == []
 
 
-def judge(results: Sequence[ConversationResult]) -> GateResult:
+def judge(found: Sequence[bool]) -> GateResult:
     """Return the result of the gate on follow-up questions."""
-    gates = check_gates(evaluate_once(KnowingRetriever), None, results)
+    gates = check_gates(evaluate_once(KnowingRetriever), None, found)
     return next(gate for gate in gates if gate.name == "follow_ups_found")
 
 
 def test_a_follow_up_is_searched_together_with_the_first_question() -> None:
-    (result,) = run_conversations([make_conversation()], GyroscopeRetriever())
-    assert result.searched == "What is a gyroscope? And why?"
-    assert result.found
-
-
-def test_a_complete_question_is_searched_once() -> None:
-    one = make_conversation(question="How does a gyroscope measure rotation?", kind="new_topic")
-    (result,) = run_conversations([one], GyroscopeRetriever())
-    assert result.searched == one.question
-    assert result.found
+    assert search_follow_ups([make_conversation()], GyroscopeRetriever()) == [True]
+    other = make_conversation(first="What is a camera?")
+    assert search_follow_ups([other], GyroscopeRetriever()) == [False]
 
 
 def test_a_search_that_fails_finds_no_page() -> None:
-    (result,) = run_conversations([make_conversation()], GyroscopeRetriever(fails=True))
-    assert not result.found
+    assert search_follow_ups([make_conversation()], GyroscopeRetriever(fails=True)) == [False]
 
 
 def test_the_gate_counts_only_follow_ups_of_the_report_half() -> None:
@@ -141,7 +132,7 @@ def test_the_gate_counts_only_follow_ups_of_the_report_half() -> None:
         make_conversation(first="What is a camera?", half="tune"),
         make_conversation(question="How do motors heat?", kind="new_topic"),
     ]
-    gate = judge(run_conversations(conversations, GyroscopeRetriever()))
+    gate = judge(search_follow_ups(conversations, GyroscopeRetriever()))
     assert (gate.value, gate.passed) == (0.5, False)
 
 

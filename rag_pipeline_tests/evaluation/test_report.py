@@ -173,13 +173,14 @@ def test_a_failed_question_is_a_miss_with_its_error_recorded() -> None:
 
 @pytest.mark.slow
 def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: EvaluationReport) -> None:
-    files = write_report(report, tmp_path)
-    assert load_report(files.json_path) == report
-    assert files.json_path.read_bytes() == dump_record(REPORT_JSON, report)
+    write_report(report, tmp_path)
+    path = tmp_path / "report.json"
+    assert load_report(path) == report
+    assert path.read_bytes() == dump_record(REPORT_JSON, report)
     later = replace(report, created_at="2999-01-01T00:00:00.000000+00:00")
     write_report(later, tmp_path)
     assert load_history(tmp_path) == (strip(report), strip(later))
-    assert load_report(files.json_path) == later
+    assert load_report(path) == later
 
 
 @pytest.mark.slow
@@ -189,14 +190,15 @@ def test_a_damaged_report_is_refused_and_a_damaged_history_entry_is_skipped(
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = write_report(report, tmp_path)
+    write_report(report, tmp_path)
+    path = tmp_path / "report.json"
     (tmp_path / "history" / "0.json").write_text("{")
     assert load_history(tmp_path) == (strip(report),)
     assert "0.json" in caplog.text
     assert capsys.readouterr().out == ""  # only the document of --json may be printed there
-    files.json_path.write_text('{"report_version": 1}')
+    path.write_text('{"report_version": 1}')
     with pytest.raises(EvaluationFileError, match=r"report\.json"):
-        load_report(files.json_path)
+        load_report(path)
     with pytest.raises(EvaluationFileError, match="baseline"):
         load_baseline(_write(tmp_path / "baseline.json", "[]"))
     other = dump_record(REPORT_JSON, replace(report, report_version=99))

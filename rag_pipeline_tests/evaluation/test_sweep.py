@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.evaluation.book import (
-    SweepCell,
-    describe_sweep,
-    make_grid,
-    require_tune_half,
-    run_sweep,
-)
+from rag_pipeline.evaluation.book import compare_designs, describe_sweep, require_tune_half
 from rag_pipeline.evaluation.pages import to_text
-from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline_tests.evaluation.generated_book import (
     GOLDEN,
     KnowingRetriever,
@@ -24,30 +18,22 @@ from rag_pipeline_tests.evaluation.generated_book import (
     evaluate_once,
 )
 
+if TYPE_CHECKING:
+    from rag_pipeline.evaluation.records import EvaluationReport
+
 GOOD, RANDOM, BAD = KnowingRetriever, RandomRetriever, ReversedRetriever
 
 
-def test_a_grid_changes_one_setting_at_a_time() -> None:
-    axes = {"chunk_target_tokens": [300, 500], "chunk_overlap_tokens": [0, 50]}
-    assert [cell.name for cell in make_grid(axes)] == [
-        "chunk_target_tokens=300",
-        "chunk_target_tokens=500",
-        "chunk_overlap_tokens=0",
-        "chunk_overlap_tokens=50",
-    ]
-
-
-def sweep(*found: EvaluationReport | type[KnowingRetriever]) -> tuple[SweepCell | None, str]:
-    cells = [SweepCell((("cell", number),)) for number in range(len(found) - 1)]
-    evaluated = [evaluate_once(one) if isinstance(one, type) else one for one in found]
-    reports = dict(zip([SweepCell(), *cells], evaluated, strict=True))
-    result = run_sweep(cells, reports.__getitem__)
+def sweep(*found: EvaluationReport | type[KnowingRetriever]) -> tuple[str | None, str]:
+    designs = [{}, *({"cell": str(number)} for number in range(len(found) - 1))]
+    reports = [evaluate_once(one) if isinstance(one, type) else one for one in found]
+    result = compare_designs(designs, reports)
     return result.winner, to_text(describe_sweep(result))
 
 
 def test_a_much_better_design_wins() -> None:
     winner, table = sweep(BAD, RANDOM, GOOD)
-    assert winner == SweepCell((("cell", 1),))
+    assert winner == "cell=1"
     assert "cell=1 is significantly better than the present settings" in table
 
 
@@ -65,15 +51,13 @@ def test_the_report_half_does_not_influence_the_winner() -> None:
         good if good.half == "report" else bad
         for good, bad in zip(best.questions, worst.questions, strict=True)
     )
-    lucky = EvaluationReport(
-        **{name: getattr(worst, name) for name in EvaluationReport.__slots__} | {"questions": mixed}
-    )
-    assert sweep(BAD, lucky)[0] is None
+    assert sweep(BAD, replace(worst, questions=mixed))[0] is None
 
 
 def test_a_set_without_answerable_tuning_questions_is_refused() -> None:
     require_tune_half(GOLDEN)
-    tune, report = GOLDEN.select_half("tune").queries, GOLDEN.select_half("report").queries
+    report = tuple(query for query in GOLDEN.queries if query.half == "report")
+    tune = (query for query in GOLDEN.queries if query.half == "tune")
     unanswerable = tuple(replace(query, expected=(), all_of=False) for query in tune)
     for queries in (report, (*report, *unanswerable)):
         with pytest.raises(ConfigurationError, match="tuning half"):

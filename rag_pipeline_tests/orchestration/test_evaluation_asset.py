@@ -41,8 +41,8 @@ def run_job(retriever: KnowingRetriever, folder: Path, leaks: int = 0) -> dg.Exe
     report, answers = evaluate_generated_book(retriever), make_good_answers()
     answers = replace(answers, selected_text=replace(answers.selected_text, leak_count=leaks))
     gates = check_gates(report, None) + check_answers(answers)
-    files = write_report(report, folder, gates, answers)
-    evaluation = BookEvaluation(report, gates, files, answers)
+    write_report(report, folder, gates, answers)
+    evaluation = BookEvaluation(report, gates, folder, answers)
 
     class Evaluated(EvaluationResource):
         def evaluate(self) -> BookEvaluation:
