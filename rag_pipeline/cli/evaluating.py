@@ -22,7 +22,7 @@ from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.evaluation.review import SearchFigures
+    from rag_pipeline.evaluation.book import BookEvaluation
     from rag_pipeline.evaluation.validation import ValidationSuiteReport
 
 commands = typer.Typer()
@@ -204,7 +204,7 @@ def review(
     """
     from rag_pipeline.evaluation.book import check_libraries
     from rag_pipeline.evaluation.records import dump_record
-    from rag_pipeline.evaluation.review import REVIEW_JSON, build_review, load_review, render_review
+    from rag_pipeline.evaluation.review import build_review, load_review, render_review
 
     settings, _ = load_book_or_site(
         docs_dir, site, docs_plugin, run_config=run_config, may_ask=False
@@ -217,7 +217,7 @@ def review(
     ingested = ingest_and_tell(settings)
     validated = _validate(settings, built_site)
     found = build_review(ingested, validated, _measure_search(settings, test_set))
-    data = dump_record(REVIEW_JSON, found)
+    data = dump_record(found)
     if write is not None:
         write_file(write, data.decode())
     record = json.loads(data) | {"passed": found.passed}
@@ -237,19 +237,16 @@ def _validate(settings: Settings, site: str | None) -> ValidationSuiteReport:
         return run_validation(retriever, settings, audited, site)
 
 
-def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures | None:
+def _measure_search(settings: Settings, test_set: Path | None) -> BookEvaluation | None:
     """Ask the questions of the book's golden set; None if the book has none."""
     from rag_pipeline.core.settings.rules import OWN_DOCS_DIR
     from rag_pipeline.evaluation.book import evaluate_book
     from rag_pipeline.evaluation.records import Answering
-    from rag_pipeline.evaluation.review import read_search_figures
 
     is_named = test_set is not None or settings.evaluation_test_set
     if not is_named and settings.docs_dir.resolve() != OWN_DOCS_DIR:
         return None
-    evaluation = evaluate_book(settings, test_set, answering=Answering.NONE)
-    failed = [gate.sentence for gate in evaluation.gates if not gate.passed]
-    return read_search_figures(evaluation.report, failed)
+    return evaluate_book(settings, test_set, answering=Answering.NONE)
 
 
 def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:

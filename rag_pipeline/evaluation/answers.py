@@ -70,9 +70,8 @@ def find_broken_passages(
 ) -> tuple[str, ...]:
     """Return the passages of an answer that are not whole blocks of their document.
 
-    A passage is whole if every block on its lines lies completely on them, and the cleaned text of
-    these blocks is the text of the passage. White space does not matter. A block that is longer
-    than a chunk may be cut between two sentences.
+    A passage is whole if its text is the cleaned text of the blocks on its lines. White space does
+    not matter. A block that is longer than a chunk may be cut between two sentences.
 
     Args:
         answer: An answer from the whole book.
@@ -104,19 +103,14 @@ def _close_up(text: str) -> str:
 
 def _is_whole(passage: Passage, documents: Mapping[str, ParsedDoc], max_chunk_tokens: int) -> bool:
     parsed = documents.get(passage.doc_path)
-    blocks = list(_read_blocks(passage, parsed)) if parsed else []
-    if parsed is None or not blocks or not passage.text.strip():
+    blocks = _find_blocks(passage, parsed) if parsed else []
+    quoted = _close_up(passage.text)
+    if parsed is None or not blocks or not quoted:
         return False
-    first, last = blocks[0], blocks[-1]
-    start_line, _ = _find_block_lines(first, parsed)
-    _, end_line = _find_block_lines(last, parsed)
-    whole, quoted = _close_up(read_span(parsed, first.start, last.end)), _close_up(passage.text)
+    whole = _close_up(read_span(parsed, blocks[0].start, blocks[-1].end))
     before, _, after = whole.partition(quoted)
-    inside = passage.start_line <= start_line and end_line <= passage.end_line
-    if inside and whole == quoted:
-        return True
-    starts = _read_edges(first, max_chunk_tokens)
-    ends = _read_edges(last, max_chunk_tokens, at_end=True)
+    starts = _read_edges(blocks[0], max_chunk_tokens)
+    ends = _read_edges(blocks[-1], max_chunk_tokens, at_end=True)
     return quoted in whole and before in starts and after in ends
 
 
@@ -125,26 +119,22 @@ def _read_edges(block: Block, max_chunk_tokens: int, *, at_end: bool = False) ->
 
     These are the empty text and, for a block that is longer than a chunk, runs of its sentences.
     """
-    if block.is_atomic or count_tokens(block.text) <= max_chunk_tokens:
-        return {""}
-    spans = split_sentences(block.text)
-    if at_end:
-        return {"", *(_close_up(block.text[start:]) for start, _ in spans)}
-    return {"", *(_close_up(block.text[:end]) for _, end in spans)}
+    edges = {""}
+    if not block.is_atomic and count_tokens(block.text) > max_chunk_tokens:
+        for start, end in split_sentences(block.text):
+            edges.add(_close_up(block.text[start:] if at_end else block.text[:end]))
+    return edges
 
 
-def _read_blocks(passage: Passage, parsed: ParsedDoc) -> Iterator[Block]:
-    """Yield the blocks that lie on at least one of the passage's lines and have a text."""
-    for block in parsed.blocks:
-        first, last = _find_block_lines(block, parsed)
-        if first <= passage.end_line and last >= passage.start_line and block.text.strip():
-            yield block
-
-
-def _find_block_lines(block: Block, parsed: ParsedDoc) -> tuple[int, int]:
-    """Return the first and last line of a block in the document's own file."""
-    first, last = block.start_line, block.end_line
-    return find_page_line(parsed.origins, first), find_page_line(parsed.origins, last)
+def _find_blocks(passage: Passage, parsed: ParsedDoc) -> list[Block]:
+    """Return the blocks that lie on at least one of the passage's lines and have a text."""
+    return [
+        block
+        for block in parsed.blocks
+        if find_page_line(parsed.origins, block.start_line) <= passage.end_line
+        and find_page_line(parsed.origins, block.end_line) >= passage.start_line
+        and block.text.strip()
+    ]
 
 
 def name_flaw(passage: Passage, documents: Mapping[str, ParsedDoc]) -> str | None:
@@ -154,7 +144,7 @@ def name_flaw(passage: Passage, documents: Mapping[str, ParsedDoc]) -> str | Non
     of the passage, and `quiz` for a passage of a quiz or one that consists of questions.
     """
     parsed = documents.get(passage.doc_path)
-    blocks = list(_read_blocks(passage, parsed)) if parsed else []
+    blocks = _find_blocks(passage, parsed) if parsed else []
     if parsed is None or not blocks:
         return None
     kinds = [block.text_kind for block in blocks]
@@ -232,11 +222,16 @@ def evaluate_answers(
     asked = golden.definitions if model is None else ()
     terms = tuple(_ask_term(case, ask, pages) for case in asked)
     errors = [one.error for group in (questions, selections, terms) for one in group]
+
+    def score(names_of: Callable[[AnswerResult], Iterable[str]]) -> dict[str, AnswerScores]:
+        groups = group_by(questions, names_of)
+        return {name: compute(AnswerScores, group) for name, group in groups.items()}
+
     return AnswersReport(
         model=model,
         overall=compute(AnswerScores, questions),
-        halves=_score(group_by(questions, lambda result: [result.half])),
-        categories=_score(group_by(questions, lambda result: [result.category])),
+        halves=score(lambda result: [result.half]),
+        categories=score(lambda result: [result.category]),
         selected_text=compute(SelectionScores, selections),
         definitions=compute(DefinitionScores, terms),
         written=compute(ModelScores, [one for one in questions if model and one.is_for_model]),
@@ -246,10 +241,6 @@ def evaluate_answers(
         selections=selections,
         terms=terms,
     )
-
-
-def _score(groups: Mapping[str, Sequence[AnswerResult]]) -> dict[str, AnswerScores]:
-    return {name: compute(AnswerScores, group) for name, group in groups.items()}
 
 
 def _try(ask: Asker, query: Query) -> tuple[Answer | None, dict[str, Any]]:
@@ -284,24 +275,22 @@ def _ask(
     )
     if given is None:
         return result
-    # The related sections that a refusal lists may match facts, but they answer nothing.
-    found, missed = find_facts(query.facts, given.text if result.answered else "")
-    written, _, cited = count_sentences(given)
-    return replace(
+    written, grounded, cited = count_sentences(given)
+    scored = replace(
         result,
         level=given.grounding.level.value,
         first_is_right=_starts_right(given, query.expected),
-        facts_found=found,
-        facts_missed=missed,
-        sections=tuple(dict.fromkeys(one.place for one in given.citations))
-        if result.answered
-        else (),
         broken_passages=find_broken_passages(given, pages, max_chunk_tokens),
         sentence_count=written,
         cited_count=cited,
-        unsupported=_list_unsupported(given),
+        unsupported=_list_unsupported(given, written - grounded),
         notices=_list_notices(given),
     )
+    if result.refused:  # the related sections that a refusal lists may match facts
+        return scored
+    found, missed = find_facts(query.facts, given.text)
+    sections = tuple(dict.fromkeys(one.place for one in given.citations))
+    return replace(scored, facts_found=found, facts_missed=missed, sections=sections)
 
 
 def _starts_right(given: Answer, expected: Sequence[ExpectedSection]) -> bool | None:
@@ -322,13 +311,11 @@ def _list_notices(given: Answer) -> tuple[str, ...]:
     return (*(notice.code for notice in given.notices), *(("model_declined",) if declined else ()))
 
 
-def _list_unsupported(given: Answer) -> tuple[str, ...]:
-    """Return the sentences of a model that are in no source."""
-    written, grounded, _ = count_sentences(given)
+def _list_unsupported(given: Answer, count: int) -> tuple[str, ...]:
+    """Return the `count` sentences of a model that are in no source; `...` for an unknown one."""
     noted = {notice.code: notice.data for notice in given.notices}
     left = noted.get("sentences_dropped", noted.get("sentences_marked", {}))
-    shown = (*left.get("sentences", ()), *["..."] * written)
-    return tuple(shown[: written - grounded])
+    return (*left.get("sentences", ()), *["..."] * count)[:count]
 
 
 def _ask_selection(case: SelectedTextCase, ask: Asker) -> SelectionAnswer:

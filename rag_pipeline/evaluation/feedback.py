@@ -1,18 +1,21 @@
-"""The question log of one book: what readers asked and rated, and what was not answered."""
+"""The question log of one book: what readers asked and rated, and what was not answered.
+
+All results are rows of tables, whose columns have the names that the Dagster UI shows.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.evaluation.measures import Interval, compute, count, share, tabulate
-from rag_pipeline.evaluation.pages import Block, Items, Section, Table, shorten
+from rag_pipeline.evaluation.measures import find_interval
+from rag_pipeline.evaluation.pages import shorten
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatMatrix
     from rag_pipeline.retrieval.models import RetrievalResult
 
+Row: TypeAlias = "dict[str, str | float]"
 
 GOOD_RATING: Final = 4
 """The lowest rating of a helpful answer."""
@@ -30,8 +34,36 @@ GOOD_RATING: Final = 4
 BAD_RATING: Final = 2
 """The highest rating of an answer that did not help."""
 
-_MAX_SECTIONS: Final = 10
-_MAX_NOTES: Final = 10
+SAME_SUBJECT: Final = 0.6
+"""Lowest cosine of two questions of one cluster.
+
+With the local model, 0.6 joined 74 of 150 pairs of paraphrases and 2 pairs of different questions;
+0.5 joined 109 pairs and 53 wrong ones.
+"""
+
+MAX_QUESTIONS: Final = 2_000
+"""The newest unanswered questions that are compared; the table of cosines grows by the square."""
+
+RATED_BADLY: Final = "rated_badly"
+"""The reason of answers that the book seemed to contain, but that were rated 1 or 2."""
+
+_LEVELS: Final = {level.value: level.words for level in Level}
+"""The words for each level of answers."""
+
+_REASONS: Final = {
+    "not_covered": "the book does not cover it",
+    "uncertain": "only the closest passages were shown",
+    "no_words": "the book has no word of the question",
+    "no_passages": "no passage matched the filters",
+    "model_declined": "the model found no answer in the passages",
+    "unrelated_to_selection": "the selection does not answer it",
+    RATED_BADLY: "answered, but rated 1 or 2",
+}
+_MAX_CLUSTERS: Final = 30
+_MAX_PAGES: Final = 3
+_MAX_ROWS: Final = 10
+_SHOWN_QUESTIONS: Final = 8
+_SHOWN_CHARS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,40 +79,39 @@ class LogEntries:
         return [(one, given.get(one.answer_id)) for one in self.answers]
 
 
-@dataclass(frozen=True, slots=True)
-class LogFigures:
-    """The measures of a question log, over its answers with their ratings.
+def read_log(settings: Settings) -> LogEntries | None:
+    """Return the entries of the question log, or None if QUESTION_LOG_DAYS is 0.
 
-    Attributes:
-        answer_count: Number of answers in the log.
-        unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
-        rating_count: Number of rated answers.
-        helpful: Share of ratings that are 4 or 5 (SC-005); None without ratings.
+    Raises:
+        ConfigurationError: QUESTION_LOG_URL is not valid.
+        MissingDependencyError: A package of the extra `serve` is not installed.
+        QuestionLogError: The log cannot be read.
     """
+    log = open_question_log(settings, begins_again=False)
+    if log is None:
+        return None
+    try:
+        return LogEntries(tuple(log.read_answers()), tuple(log.read_ratings()))
+    finally:
+        log.close()
 
-    answer_count: int = count("answers in the log", lambda _: True)
-    unanswered_count: int = count("not fully answered", lambda one: is_unanswered(one[0]))
-    rating_count: int = count("ratings", lambda one: one[1] is not None)
-    helpful: Interval | None = share(
-        "ratings of 4 or 5 (SC-005)",
-        lambda one: [one[1].rating >= GOOD_RATING] if one[1] else [],
-        "at least 0.80",
-    )
 
-    def list_numbers(self) -> dict[str, float]:
-        """Return the numbers by name. The share and its interval are left out without ratings."""
-        numbers: dict[str, float] = {
-            "answer_count": self.answer_count,
-            "unanswered_count": self.unanswered_count,
-            "rating_count": self.rating_count,
-        }
-        if self.helpful is not None:
-            numbers |= {
-                "helpful_share": self.helpful.mean,
-                "helpful_low": self.helpful.low,
-                "helpful_high": self.helpful.high,
-            }
-        return numbers
+def count_feedback(entries: LogEntries) -> dict[str, float]:
+    """Return the numbers of a question log by name.
+
+    `helpful_share` is the share of ratings that are 4 or 5 (SC-005), from `helpful_low` to
+    `helpful_high` with 95% confidence. Without ratings, the three are left out.
+    """
+    given = [rating.rating for _, rating in entries.pair() if rating]
+    numbers: dict[str, float] = {
+        "answer_count": len(entries.answers),
+        "unanswered_count": sum(map(is_unanswered, entries.answers)),
+        "rating_count": len(given),
+    }
+    if helpful := find_interval([rating >= GOOD_RATING for rating in given]):
+        numbers["helpful_share"] = helpful.mean
+        numbers |= {"helpful_low": helpful.low, "helpful_high": helpful.high}
+    return numbers
 
 
 def is_unanswered(answer: LoggedAnswer) -> bool:
@@ -88,21 +119,57 @@ def is_unanswered(answer: LoggedAnswer) -> bool:
     return answer.level in {"closest_passages", "not_covered"}
 
 
-SAME_SUBJECT: Final = 0.6
-"""Lowest cosine of two questions of one cluster.
+def tabulate_feedback(entries: LogEntries) -> dict[str, list[Row]]:
+    """Return tables of a question log by name.
 
-With the local model, 0.6 joined 74 of 150 pairs of paraphrases and 2 pairs of different questions;
-0.5 joined 109 pairs and 53 wrong ones.
-"""
+    They are the answers by level, the sections with most bad ratings, the tags of ratings, and the
+    newest notes of readers.
+    """
+    levels = Counter(one.level for one in entries.answers)
+    rated = [(rating, answer) for answer, rating in entries.pair() if rating]
+    rated.sort(key=lambda one: one[0].rated_at, reverse=True)
+    tags = Counter(tag for rating, _ in rated for tag in rating.tags)
+    notes = [(rating, answer) for rating, answer in rated if rating.note.strip()]
+    return {
+        "levels": [
+            {"how questions were answered": _LEVELS.get(level, level), "answers": times}
+            for level, times in levels.items()
+        ],
+        "worst_sections": _list_worst(rated),
+        "tags": [{"tag": tag, "ratings": times} for tag, times in tags.most_common()],
+        "notes": [
+            {
+                "note": shorten(rating.note, _SHOWN_CHARS),
+                "rating": rating.rating,
+                "question": shorten(answer.question or "", _SHOWN_CHARS),
+            }
+            for rating, answer in notes[:_MAX_ROWS]
+        ],
+    }
 
-MAX_QUESTIONS: Final = 2_000
-"""The newest unanswered questions that are compared; the table of cosines grows by the square."""
 
-RATED_BADLY: Final = "rated_badly"
-"""The reason of answers that the book seemed to contain, but that were rated 1 or 2."""
+def _list_worst(rated: Sequence[tuple[Rating, LoggedAnswer]]) -> list[Row]:
+    """Return the sections with bad ratings, most of these first.
 
-_MAX_CLUSTERS: Final = 30
-_MAX_PAGES: Final = 3
+    Refusals do not count, as they cite no section.
+    """
+    by_url: dict[str, list[int]] = defaultdict(list)
+    for rating, answer in rated:
+        if answer.kind != "refused":
+            for url in dict.fromkeys(answer.sources):
+                by_url[url].append(rating.rating)
+    rows: list[Row] = [
+        {
+            "section": shorten(url, _SHOWN_CHARS),
+            "rated 1 or 2": sum(value <= BAD_RATING for value in values),
+            "ratings": len(values),
+            "mean rating": sum(values) / len(values),
+        }
+        for url, values in sorted(by_url.items())
+        if min(values) <= BAD_RATING
+    ]
+    rows.sort(key=lambda row: (-float(row["rated 1 or 2"]), row["mean rating"]))
+    return rows[:_MAX_ROWS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,89 +185,72 @@ class QuestionCluster:
 
     questions: tuple[str, ...]
     answers: tuple[LoggedAnswer, ...]
-    pages: tuple[str, ...] = ()
+    pages: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UnansweredReport:
-    """The questions that the book did not answer, or whose answers were rated 1 or 2.
-
-    Attributes:
-        answers: These answers, oldest first.
-        answer_count: Number of all answers in the log.
-        clusters: At most 30 clusters, largest first. A cluster may consist of one question.
-            Questions about a selection and questions that were not logged are in none.
-    """
-
-    answers: tuple[LoggedAnswer, ...]
-    answer_count: int
-    clusters: tuple[QuestionCluster, ...]
-
-    @property
-    def grouped_count(self) -> int:
-        """Number of the answers whose questions are in a cluster."""
-        return sum(len(cluster.answers) for cluster in self.clusters)
-
-
-def report_unanswered(
-    entries: LogEntries,
-    embedder: Embedder,
-    search: Callable[[Query], RetrievalResult],
-) -> UnansweredReport:
-    """Group the unanswered questions, and search the pages nearest to each group.
-
-    Args:
-        entries: The entries of the question log.
-        embedder: The local model. `SAME_SUBJECT` holds for its cosines.
-        search: Finds the passages for a query.
-    """
-    chosen = tuple(
+def find_unanswered(entries: LogEntries) -> list[LoggedAnswer]:
+    """Return the answers that did not fully answer, or were rated 1 or 2, oldest first."""
+    return [
         answer
         for answer, rating in entries.pair()
         if is_unanswered(answer) or (rating and rating.rating <= BAD_RATING)
-    )
-    asked = [one for one in chosen if _read_question(one) and one.mode != Mode.SELECTED_TEXT_ONLY]
-    clusters = cluster_questions(asked[-MAX_QUESTIONS:], embedder)[:_MAX_CLUSTERS]
-    return UnansweredReport(
-        chosen,
-        len(entries.answers),
-        tuple(replace(one, pages=_find_pages(one.questions[0], search)) for one in clusters),
-    )
+    ]
 
 
-def cluster_questions(answers: Sequence[LoggedAnswer], embedder: Embedder) -> list[QuestionCluster]:
-    """Group answers whose questions are similar, largest group first.
+def group_unanswered(settings: Settings, answers: Sequence[LoggedAnswer]) -> list[QuestionCluster]:
+    """Group unanswered questions, with the nearest pages of the book.
+
+    Raises:
+        StoreError: The collection is missing or cannot be read.
+    """
+    from rag_pipeline.adapters.embedders.local import LocalEmbedder  # noqa: PLC0415  # loads a model
+    from rag_pipeline.retrieval import open_retriever  # noqa: PLC0415  # loads the clients
+
+    with open_retriever(settings) as retriever:
+        return cluster_questions(answers, LocalEmbedder(), retriever.retrieve)
+
+
+def cluster_questions(
+    answers: Sequence[LoggedAnswer],
+    embedder: Embedder,
+    search: Callable[[Query], RetrievalResult],
+) -> list[QuestionCluster]:
+    """Group answers whose questions are similar; return at most 30 groups, largest first.
 
     Groups are stars: every question has a cosine of at least `SAME_SUBJECT` with the first question
     of its group. Groups thus do not grow along chains of questions. For a follow-up, the search
-    question is compared.
+    question is compared. Questions about a selection and questions that were not logged are left
+    out.
+
+    Args:
+        answers: The answers, oldest first.
+        embedder: The local model. `SAME_SUBJECT` holds for its cosines.
+        search: Finds the passages for a query.
     """
-    by_question: dict[str, list[LoggedAnswer]] = {}
-    for one in answers:
-        by_question.setdefault(_read_question(one), []).append(one)
+    asked = [one for one in answers if _read_question(one) and one.mode != Mode.SELECTED_TEXT_ONLY]
+    asked = asked[-MAX_QUESTIONS:]
+    by_question: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(asked):
+        by_question[_read_question(one)].append(place)
     texts = list(by_question)
     if not texts:
         return []
-    order = {one.answer_id: place for place, one in enumerate(answers)}
     vectors = np.stack([embedder.embed_query(text) for text in texts])
-    clusters = []
+    groups = []
     for star in _find_stars(vectors):
-        group = [texts[place] for place in star]
-        asked = [one for text in group for one in by_question[text]]
-        asked.sort(key=lambda one: order[one.answer_id])
-        clusters.append(QuestionCluster(tuple(group), tuple(asked)))
-    return sorted(clusters, key=lambda one: -len(one.answers))
+        questions = tuple(texts[place] for place in star)
+        places = sorted(place for text in questions for place in by_question[text])
+        groups.append((questions, tuple(asked[place] for place in places)))
+    groups.sort(key=lambda group: -len(group[1]))
+    return [
+        QuestionCluster(questions, own, _find_pages(questions[0], search))
+        for questions, own in groups[:_MAX_CLUSTERS]
+    ]
 
 
 def _read_question(answer: LoggedAnswer) -> str:
     """Return the question that was searched, on one line; empty if it was not logged."""
     return " ".join((answer.search_question or answer.question or "").split())
-
-
-def _count_reasons(answers: Iterable[LoggedAnswer]) -> list[tuple[str, int]]:
-    """Return the reasons in words with their numbers of answers, most frequent first."""
-    found = Counter(one.reason if is_unanswered(one) else RATED_BADLY for one in answers)
-    return [(_REASONS.get(reason, reason), times) for reason, times in found.most_common()]
 
 
 def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
@@ -231,139 +281,35 @@ def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tu
     return tuple(found.values())[:_MAX_PAGES]
 
 
-def read_log(settings: Settings) -> LogEntries | None:
-    """Return the entries of the question log, or None if QUESTION_LOG_DAYS is 0.
-
-    Raises:
-        ConfigurationError: QUESTION_LOG_URL is not valid.
-        MissingDependencyError: A package of the extra `serve` is not installed.
-        QuestionLogError: The log cannot be read.
-    """
-    log = open_question_log(settings, begins_again=False)
-    if log is None:
-        return None
-    try:
-        return LogEntries(tuple(log.read_answers()), tuple(log.read_ratings()))
-    finally:
-        log.close()
+def tabulate_unanswered(
+    answers: Sequence[LoggedAnswer], clusters: Sequence[QuestionCluster]
+) -> dict[str, list[Row]]:
+    """Return tables of unanswered questions by name: their reasons and their groups."""
+    return {
+        "reasons": [
+            {"reason": reason, "answers": times} for reason, times in _count_reasons(answers)
+        ],
+        "groups": [_describe_group(cluster) for cluster in clusters],
+    }
 
 
-def group_unanswered(settings: Settings, entries: LogEntries) -> UnansweredReport:
-    """Group the unanswered questions of the log, with the nearest pages of the book.
-
-    Raises:
-        StoreError: The collection is missing or cannot be read.
-    """
-    from rag_pipeline.adapters.embedders.local import LocalEmbedder  # noqa: PLC0415  # loads a model
-    from rag_pipeline.retrieval import open_retriever  # noqa: PLC0415  # loads the clients
-
-    with open_retriever(settings) as retriever:
-        return report_unanswered(entries, LocalEmbedder(), retriever.retrieve)
-
-
-_LEVELS: Final = {level.value: level.words for level in Level}
-"""The words for each level of answers."""
-
-_REASONS: Final = {
-    "not_covered": "the book does not cover it",
-    "uncertain": "only the closest passages were shown",
-    "no_words": "the book has no word of the question",
-    "no_passages": "no passage matched the filters",
-    "model_declined": "the model found no answer in the passages",
-    "unrelated_to_selection": "the selection does not answer it",
-    RATED_BADLY: "answered, but rated 1 or 2",
-}
-_SHOWN_QUESTIONS: Final = 8
-_SHOWN_CHARS: Final = 300
-
-_COUNTED: Final = (
-    "LOG_QUESTIONS was off, the question is about a selected text, or the group is too small to be "
-    "among those that are shown."
-)
-_ADVICE: Final = (
-    "Similar questions are grouped; the groups are suggestions. The nearest sections are what a "
-    "search finds, with the similarity to the question (0 to 1). If one of them should answer the "
-    "question, improve its words. If none does, the book may need a new section, or the question "
-    "is outside the course."
-)
-
-
-def describe_feedback(entries: LogEntries) -> tuple[Block, ...]:
-    """Return the measures, the worst rated sections and the notes of a question log as a tree."""
-    pairs = entries.pair()
-    heads = ("measure", "value", "goal")
-    levels = Counter(one.level for one in entries.answers)
-    counts = tuple((_LEVELS.get(level, level), str(times)) for level, times in levels.items())
-    rated = [(rating, answer) for answer, rating in pairs if rating]
-    rated.sort(key=lambda one: one[0].rated_at, reverse=True)
-    tags = Counter(tag for rating, _ in rated for tag in rating.tags)
-    said = [f"{tag}: {number}" for tag, number in tags.most_common()]
-    notes = [(rating, answer) for rating, answer in rated if rating.note.strip()]
-    for rating, answer in notes[:_MAX_NOTES]:
-        asked = f', asked "{shorten(answer.question, _SHOWN_CHARS)}"' if answer.question else ""
-        said.append(f"{shorten(rating.note, _SHOWN_CHARS)} (rated {rating.rating}{asked})")
-    return (
-        Table(heads, tuple(tabulate(compute(LogFigures, pairs)))),
-        Table(("how questions were answered", "answers"), counts),
-        Section("Sections with the worst ratings", _list_worst(pairs)),
-        *([Section("What readers said", (Items(tuple(said)),))] if said else []),
-    )
-
-
-def _list_worst(pairs: Sequence[tuple[LoggedAnswer, Rating | None]]) -> tuple[Block, ...]:
-    """Return the sections with bad ratings, most of these first.
-
-    Refusals do not count, as they cite no section.
-    """
-    by_url: dict[str, list[int]] = defaultdict(list)
-    for answer, rating in pairs:
-        if rating and answer.kind != "refused":
-            for url in dict.fromkeys(answer.sources):
-                by_url[url].append(rating.rating)
-    found = [
-        (sum(value <= BAD_RATING for value in values), sum(values) / len(values), url)
-        for url, values in by_url.items()
-    ]
-    worst = sorted((-bad, mean, url) for bad, mean, url in found if bad)[:_MAX_SECTIONS]
-    if not worst:
-        return ("No answer was rated 1 or 2.",)
-    rows = tuple(
-        (shorten(url, _SHOWN_CHARS), str(-bad), str(len(by_url[url])), f"{mean:.1f}")
-        for bad, mean, url in worst
-    )
-    heads = ("section", "rated 1 or 2", "ratings", "mean rating")
-    return "Answers that cite these sections were rated 1 or 2.", Table(heads, rows)
-
-
-def describe_unanswered(report: UnansweredReport) -> tuple[Block, ...]:
-    """Return the report on unanswered questions as a tree."""
-    if not report.answers:
-        return ("Every question was answered, and no answer was rated 1 or 2.",)
-    number = len(report.answers)
-    counts = tuple((reason, str(times)) for reason, times in _count_reasons(report.answers))
-    blocks: list[Block] = [
-        (
-            "Questions that were not answered, or whose answers were rated 1 or 2: "
-            f"{number} of {report.answer_count}."
-        ),
-        Table(("reason", "answers"), counts),
-    ]
-    left = number - report.grouped_count
-    if left:
-        blocks.append(f"{left:,} of them are only counted. {_COUNTED}")
-    if report.clusters:
-        blocks.append(_ADVICE)
-    return (*blocks, *map(_describe_group, report.clusters))
-
-
-def _describe_group(cluster: QuestionCluster) -> Section:
+def _describe_group(cluster: QuestionCluster) -> Row:
     first, *others = (
         shorten(question, _SHOWN_CHARS) for question in cluster.questions[:_SHOWN_QUESTIONS]
     )
     left = len(cluster.questions) - _SHOWN_QUESTIONS
-    reasons = ", ".join(f"{reason} ({times})" for reason, times in _count_reasons(cluster.answers))
-    lines = [f"asked {len(cluster.answers)} times: {reasons}"]
-    lines += [f"also: {question}" for question in others]
-    lines += [f"and {left} more wordings"] if left > 0 else []
-    lines += [f"near: {page}" for page in cluster.pages]
-    return Section(first, (Items(tuple(lines)),))
+    others += [f"and {left} more wordings"] if left > 0 else []
+    reasons = (f"{reason} ({times})" for reason, times in _count_reasons(cluster.answers))
+    return {
+        "question": first,
+        "asked": len(cluster.answers),
+        "reasons": ", ".join(reasons),
+        "other wordings": "; ".join(others),
+        "nearest sections": "; ".join(cluster.pages),
+    }
+
+
+def _count_reasons(answers: Iterable[LoggedAnswer]) -> list[tuple[str, int]]:
+    """Return the reasons in words with their numbers of answers, most frequent first."""
+    found = Counter(one.reason if is_unanswered(one) else RATED_BADLY for one in answers)
+    return [(_REASONS.get(reason, reason), times) for reason, times in found.most_common()]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         ExpectedPlace,
         QuestionResult,
         RetrievedChunk,
-        Scores,
         Summary,
     )
 
@@ -140,7 +139,6 @@ RECALL: Final = "recall@5"
 NDCG: Final = "nDCG@10"
 _MEASURES: Final = (SUCCESS, RECALL, "R@5", "P@5", "RR@10", NDCG)
 CONTEXT_BUDGETS_TOKENS: Final = (1000, 2000)
-_FLAG_BELOW: Final = 0.5  # for recall@5, as tasks.md T050 asks
 _DEPTH: Final = 5  # number of best chunks that most measures look at
 
 
@@ -215,14 +213,6 @@ def score_budgets(ranking: Ranking, retrieved: Sequence[RetrievedChunk]) -> dict
 def name_budget(tokens: int) -> str:
     """Return the name of the measure of success within a number of tokens: `Success@1000tok`."""
     return f"Success@{tokens}tok"
-
-
-def is_flagged(scores: Scores) -> bool:
-    """Return True if a question's recall@5 at document level is below 0.5; reports point it out.
-
-    A question without scores is not flagged.
-    """
-    return scores.get("document", {}).get(RECALL, 1.0) < _FLAG_BELOW
 
 
 def summarize(questions: Sequence[QuestionResult]) -> Summary:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.golden_set import GoldenSet
-
-
-REPORT_VERSION: Final = 1
 
 
 class Answering(StrEnum):
@@ -40,39 +38,36 @@ class Answering(StrEnum):
 _Record = TypeVar("_Record")
 
 
-def read_record(
-    path: Path, adapter: TypeAdapter[_Record], version: int, fix: str, field: str = "report_version"
-) -> _Record:
+@cache  # takes some milliseconds for a large record
+def _adapt(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def read_record(path: Path, kind: type[_Record], fix: str) -> _Record:
     """Read a record from its JSON file.
 
     Args:
         path: The file.
-        adapter: Checks the content.
-        version: The format version that the file must have.
+        kind: The dataclass of the record. It states the format version that the file must have.
         fix: Advice of the error message.
-        field: Name of the field with the format version.
 
     Raises:
         EvaluationFileError: The file is missing, damaged or has another format version.
     """
     try:
-        record = adapter.validate_json(path.read_bytes())
+        record: _Record = _adapt(kind).validate_json(path.read_bytes())  # type: ignore[arg-type]  # a class is hashable
     except OSError as error:
         raise EvaluationFileError(path, f"cannot be read ({error.strerror})", fix) from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         raise EvaluationFileError(path, f"{place}: {first['msg']}", fix) from error
-    found = getattr(record, field)
-    if found != version:
-        problem = f"the file has format version {found}, not {version}"
-        raise EvaluationFileError(path, problem, fix)
     return record
 
 
-def dump_record(adapter: TypeAdapter[_Record], record: _Record) -> bytes:
+def dump_record(record: object) -> bytes:
     """Return a record as UTF-8 encoded JSON that `read_record` can read."""
-    return adapter.dump_json(record, indent=1) + b"\n"
+    return _adapt(type(record)).dump_json(record, indent=1) + b"\n"  # type: ignore[arg-type]  # a class is hashable
 
 
 Scores: TypeAlias = dict[str, dict[str, float]]
@@ -241,7 +236,7 @@ class EvaluationReport:
         failure_count: Number of questions in which the system failed.
     """
 
-    report_version: int
+    report_version: Literal[1]
     created_at: str
     fingerprint: Fingerprint
     overall: Summary
@@ -272,7 +267,7 @@ class Baseline:
         questions: Accepted values of each answerable question, by question id.
     """
 
-    report_version: int
+    report_version: Literal[1]
     accepted_at: str
     fingerprint: Fingerprint
     questions: dict[str, BaselineQuestion]

@@ -6,15 +6,12 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pydantic import TypeAdapter
-
 from rag_pipeline.adapters.local_files import write_bytes_atomically, write_text_atomically
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
 from rag_pipeline.evaluation.measures import show, tabulate
 from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS, hits_section
 from rag_pipeline.evaluation.pages import Block, Form, Items, Line, Mark, Section, Table, to_page
 from rag_pipeline.evaluation.records import (
-    REPORT_VERSION,
     AnswerResult,
     AnswersReport,
     Baseline,
@@ -294,15 +291,7 @@ def _fold(
 
 
 _HISTORY_DIR: Final = "history"
-_ACCEPT_AGAIN: Final = "Delete the file, then run `rag-pipeline evaluate --accept`"
 _LOG: Final = logging.getLogger(__name__)
-
-
-REPORT_JSON: Final = TypeAdapter(EvaluationReport)
-"""Writes an evaluation as JSON, and checks what is read."""
-
-_ANSWERS: Final = TypeAdapter(AnswersReport)
-_BASELINE: Final = TypeAdapter(Baseline)
 
 
 def write_report(
@@ -319,14 +308,12 @@ def write_report(
     """
     summary = replace(report, questions=())
     stamp = "".join(char for char in report.created_at if char.isdigit())[:20]
-    write_bytes_atomically(
-        folder / _HISTORY_DIR / f"{stamp}.json", dump_record(REPORT_JSON, summary)
-    )
-    write_bytes_atomically(folder / "report.json", dump_record(REPORT_JSON, report))
+    write_bytes_atomically(folder / _HISTORY_DIR / f"{stamp}.json", dump_record(summary))
+    write_bytes_atomically(folder / "report.json", dump_record(report))
     page = render_html(report, load_history(folder), gates, answers)
     write_text_atomically(folder / "report.html", page)
     if answers is not None:
-        write_bytes_atomically(folder / "answers.json", dump_record(_ANSWERS, answers))
+        write_bytes_atomically(folder / "answers.json", dump_record(answers))
 
 
 def load_report(path: Path) -> EvaluationReport:
@@ -336,7 +323,7 @@ def load_report(path: Path) -> EvaluationReport:
         EvaluationFileError: The file is missing, damaged or has another format version.
     """
     fix = "Delete the file, or run `rag-pipeline evaluate` again"
-    return read_record(path, REPORT_JSON, REPORT_VERSION, fix)
+    return read_record(path, EvaluationReport, fix)
 
 
 def load_history(folder: Path) -> tuple[EvaluationReport, ...]:
@@ -369,7 +356,7 @@ def accept(report: EvaluationReport, path: Path, answers: AnswersReport | None =
     if errors:
         raise BaselineRefusedError(path, len(errors), errors[0])
     baseline = Baseline(
-        REPORT_VERSION,
+        1,
         report.created_at,
         report.fingerprint,
         {
@@ -378,7 +365,7 @@ def accept(report: EvaluationReport, path: Path, answers: AnswersReport | None =
             if result.answerable
         },
     )
-    write_bytes_atomically(path, dump_record(_BASELINE, baseline))
+    write_bytes_atomically(path, dump_record(baseline))
     return baseline
 
 
@@ -390,4 +377,5 @@ def load_baseline(path: Path) -> Baseline | None:
     """
     if not path.exists():
         return None
-    return read_record(path, _BASELINE, REPORT_VERSION, _ACCEPT_AGAIN)
+    fix = "Delete the file, then run `rag-pipeline evaluate --accept`"
+    return read_record(path, Baseline, fix)

@@ -6,22 +6,20 @@ Two reviews are compared to show what a pull request changes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Final, Literal
 
 from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, SUCCESS
 from rag_pipeline.evaluation.pages import Table, shorten, to_markdown
-from rag_pipeline.evaluation.records import EvaluationReport, read_record
+from rag_pipeline.evaluation.records import read_record
 from rag_pipeline.evaluation.validation import SITE_ADDRESS, ValidationSuiteReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from rag_pipeline.evaluation.book import BookEvaluation
     from rag_pipeline.ingestion.report import IngestionReport
 
-REVIEW_VERSION: Final = 1
 _SHOWN: Final = 20  # lines of a list; a comment on GitHub holds 65,536 characters
 _SHOWN_CHARS: Final = 300
 
@@ -72,7 +70,7 @@ class BookReview:
         search: The figures of the golden set; None without one.
     """
 
-    review_version: int
+    review_version: Literal[1]
     pages: int
     chunks: int
     failed_pages: tuple[str, ...] = ()
@@ -89,19 +87,30 @@ class BookReview:
         return not (self.failed_pages or self.problems or self.broken_addresses or gates)
 
 
-REVIEW_JSON: Final = TypeAdapter(BookReview)
-"""Writes a review as JSON, and checks what is read."""
-
-
 def build_review(
     ingested: IngestionReport,
     validated: ValidationSuiteReport,
-    search: SearchFigures | None = None,
+    evaluation: BookEvaluation | None,
 ) -> BookReview:
     """Return the review that the results of an ingestion and of its checks amount to."""
     addresses, findings = validated.addresses, validated.found.findings
+    search = None
+    if evaluation is not None:
+        search = SearchFigures(
+            evaluation.report.fingerprint.golden_version,
+            {
+                one.query_id: AskedQuestion(
+                    one.question,
+                    one.scores[DOCUMENT][SUCCESS] > 0,
+                    one.scores[SECTION][SUCCESS] > 0,
+                )
+                for one in evaluation.report.questions
+                if one.answerable
+            },
+            tuple(gate.sentence for gate in evaluation.gates if not gate.passed),
+        )
     return BookReview(
-        review_version=REVIEW_VERSION,
+        review_version=1,
         pages=ingested.docs_discovered,
         chunks=validated.found.point_count,
         failed_pages=tuple(failure.message for failure in ingested.failures),
@@ -113,23 +122,6 @@ def build_review(
     )
 
 
-def read_search_figures(report: EvaluationReport, failed_gates: Sequence[str]) -> SearchFigures:
-    """Return the figures that a review keeps of an evaluation."""
-    return SearchFigures(
-        report.fingerprint.golden_version,
-        {
-            one.query_id: AskedQuestion(
-                one.question,
-                one.scores[DOCUMENT][SUCCESS] > 0,
-                one.scores[SECTION][SUCCESS] > 0,
-            )
-            for one in report.questions
-            if one.answerable
-        },
-        tuple(failed_gates),
-    )
-
-
 def load_review(path: Path) -> BookReview:
     """Read a review from its JSON file.
 
@@ -137,7 +129,7 @@ def load_review(path: Path) -> BookReview:
         EvaluationFileError: The file is missing, damaged or has another format version.
     """
     fix = "Write it with `rag-pipeline review --write`"
-    return read_record(path, REVIEW_JSON, REVIEW_VERSION, fix, field="review_version")
+    return read_record(path, BookReview, fix)
 
 
 def render_review(now: BookReview, before: BookReview | None = None) -> str:

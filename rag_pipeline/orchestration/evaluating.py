@@ -18,7 +18,7 @@ from rag_pipeline.orchestration.resources import EvaluationResource, QuestionLog
 
 if TYPE_CHECKING:
     from rag_pipeline.evaluation.book import BookEvaluation
-    from rag_pipeline.evaluation.feedback import LogEntries
+    from rag_pipeline.evaluation.feedback import LogEntries, Row
 
 
 ASSET_NAME = "retrieval_evaluation"
@@ -134,7 +134,7 @@ _EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
     freshness_policy=_DAILY,
     description=(
         "What readers think of the answers: the share of ratings that are 4 or 5 (SC-005) with its "
-        "interval, and the sections whose answers were rated worst."
+        "interval, the sections whose answers were rated worst, and what readers said."
     ),
 )
 def answer_feedback(
@@ -142,17 +142,15 @@ def answer_feedback(
     question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the ratings of the answers in the question log."""
-    from rag_pipeline.evaluation.feedback import LogFigures, describe_feedback, read_log
-    from rag_pipeline.evaluation.measures import compute
-    from rag_pipeline.evaluation.pages import to_markdown
+    from rag_pipeline.evaluation.feedback import count_feedback, read_log, tabulate_feedback
 
     begin_run(context.instance, context.run.run_id, None)
     entries = read_log(question_log.load_settings())
     if entries is None or not entries.answers:
         return _explain(context, entries)
-    report: Any = dg.MetadataValue.md(to_markdown(describe_feedback(entries)))
-    numbers = compute(LogFigures, entries.pair()).list_numbers()
-    return dg.MaterializeResult(metadata={"report": report} | numbers)
+    return dg.MaterializeResult(
+        metadata={**_show_tables(tabulate_feedback(entries)), **count_feedback(entries)}
+    )
 
 
 @dg.asset(
@@ -162,8 +160,11 @@ def answer_feedback(
     freshness_policy=_DAILY,
     description=(
         "The questions that the book did not answer, or whose answers were rated 1 or 2. Similar "
-        "questions are grouped, and each group names the pages nearest to it. The groups are "
-        "suggestions for what the book could explain."
+        "questions are grouped, and each group names the sections that a search finds, with their "
+        "similarity to the question (0 to 1). If one of them should answer the question, improve "
+        "its words. If none does, the book may need a new section, or the question is outside the "
+        "course. Questions about a selected text, questions that were not logged because "
+        "LOG_QUESTIONS was off, and groups after the first 30 are only counted."
     ),
 )
 def unanswered_questions(
@@ -171,22 +172,36 @@ def unanswered_questions(
     question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the unanswered questions in the question log."""
-    from rag_pipeline.evaluation.feedback import describe_unanswered, group_unanswered, read_log
-    from rag_pipeline.evaluation.pages import to_markdown
+    from rag_pipeline.evaluation.feedback import (
+        find_unanswered,
+        group_unanswered,
+        read_log,
+        tabulate_unanswered,
+    )
 
     begin_run(context.instance, context.run.run_id, None)
     settings = question_log.load_settings()
     entries = read_log(settings)
     if entries is None or not entries.answers:
         return _explain(context, entries)
-    report = group_unanswered(settings, entries)
+    answers = find_unanswered(entries)
+    clusters = group_unanswered(settings, answers)
     return dg.MaterializeResult(
         metadata={
-            "report": dg.MetadataValue.md(to_markdown(describe_unanswered(report))),
-            "unanswered_count": len(report.answers),
-            "grouped_count": report.grouped_count,
+            **_show_tables(tabulate_unanswered(answers, clusters)),
+            "unanswered_count": len(answers),
+            "grouped_count": sum(len(cluster.answers) for cluster in clusters),
         }
     )
+
+
+def _show_tables(tables: "dict[str, list[Row]]") -> dict[str, dg.TableMetadataValue]:
+    """Return the tables that have rows as metadata."""
+    return {
+        name: dg.MetadataValue.table([dg.TableRecord(row) for row in rows])
+        for name, rows in tables.items()
+        if rows
+    }
 
 
 def _explain(

@@ -16,7 +16,6 @@ from rag_pipeline.evaluation.metrics import (
     SECTION,
     Ranking,
     hits_section,
-    is_flagged,
     rank_hits,
     score_budgets,
     score_rankings,
@@ -152,12 +151,6 @@ def test_a_budget_takes_whole_chunks_while_they_fit() -> None:
     assert budgets([big, big, big, exact]) == [0.0, 0.0]
     assert budgets([over, big]) == [1.0, 1.0]
     assert budgets([]) == [0.0, 0.0]
-
-
-def test_a_question_is_flagged_by_recall_at_document_level() -> None:
-    assert is_flagged({"document": {"recall@5": 0.0}, "section": {"recall@5": 1.0}})
-    assert not is_flagged({"document": {"recall@5": 1.0}, "section": {"recall@5": 0.0}})
-    assert not is_flagged({})
 
 
 def make_random_ranking(rng: random.Random) -> Ranking:

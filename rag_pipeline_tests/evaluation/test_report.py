@@ -15,7 +15,6 @@ from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
 from rag_pipeline.evaluation.pages import to_markdown, to_text
 from rag_pipeline.evaluation.records import dump_record
 from rag_pipeline.evaluation.rendering import (
-    REPORT_JSON,
     describe_gates,
     describe_measures,
     load_baseline,
@@ -155,6 +154,15 @@ def test_refusals_are_counted(report: EvaluationReport) -> None:
     assert (scores.answered.mean, scores.answered.count) == (1.0, 48)
 
 
+def test_a_question_is_flagged_by_recall_at_document_level() -> None:
+    questions = evaluate_once(RandomRetriever).questions
+    missed = [one for one in questions if one.answerable and not one.scores["document"]["recall@5"]]
+    assert missed
+    assert [one for one in questions if one.flagged] == missed
+    found = [one for one in questions if one.answerable and one not in missed]
+    assert any(not one.scores["section"]["recall@5"] for one in found)
+
+
 def test_a_failed_question_is_a_miss_with_its_error_recorded() -> None:
     class FailingOnce(KnowingRetriever):
         def retrieve(self, query: Query) -> RetrievalResult:
@@ -176,7 +184,7 @@ def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: Evaluatio
     write_report(report, tmp_path)
     path = tmp_path / "report.json"
     assert load_report(path) == report
-    assert path.read_bytes() == dump_record(REPORT_JSON, report)
+    assert path.read_bytes() == dump_record(report)
     later = replace(report, created_at="2999-01-01T00:00:00.000000+00:00")
     write_report(later, tmp_path)
     assert load_history(tmp_path) == (strip(report), strip(later))
@@ -201,8 +209,8 @@ def test_a_damaged_report_is_refused_and_a_damaged_history_entry_is_skipped(
         load_report(path)
     with pytest.raises(EvaluationFileError, match="baseline"):
         load_baseline(_write(tmp_path / "baseline.json", "[]"))
-    other = dump_record(REPORT_JSON, replace(report, report_version=99))
-    with pytest.raises(EvaluationFileError, match="version 99"):
+    other = dump_record(replace(report, report_version=99))
+    with pytest.raises(EvaluationFileError, match="report_version: Input should be 1"):
         load_report(_write(tmp_path / "other.json", other.decode()))
 
 

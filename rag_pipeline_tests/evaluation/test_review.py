@@ -10,8 +10,6 @@ import pytest
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.records import dump_record
 from rag_pipeline.evaluation.review import (
-    REVIEW_JSON,
-    REVIEW_VERSION,
     AskedQuestion,
     BookReview,
     SearchFigures,
@@ -30,7 +28,7 @@ SEARCH = SearchFigures(
         "q2": AskedQuestion("What is a gait?", finds_page=True, finds_section=False),
     },
 )
-REVIEW = BookReview(REVIEW_VERSION, pages=3, chunks=1200, addresses=9, search=SEARCH)
+REVIEW = BookReview(1, pages=3, chunks=1200, addresses=9, search=SEARCH)
 
 
 def read_rows(text: str) -> dict[str, list[str]]:
@@ -114,7 +112,7 @@ def test_text_of_pages_cannot_leave_its_block_or_fill_the_comment() -> None:
 
 def test_a_written_review_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "review.json"
-    path.write_bytes(dump_record(REVIEW_JSON, REVIEW))
+    path.write_bytes(dump_record(REVIEW))
     assert load_review(path) == REVIEW
 
 
@@ -124,7 +122,7 @@ def test_a_written_review_is_read_again(tmp_path: Path) -> None:
         (None, "cannot be read"),
         (b"{}", "review_version: Field required"),
         (b"\xff", "Invalid JSON"),
-        (dump_record(REVIEW_JSON, replace(REVIEW, review_version=99)), "format version 99"),
+        (dump_record(replace(REVIEW, review_version=99)), "review_version: Input should be 1"),
     ],
 )
 def test_another_file_is_an_error(tmp_path: Path, content: bytes | None, problem: str) -> None:
