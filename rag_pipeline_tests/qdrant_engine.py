@@ -170,7 +170,7 @@ class QdrantEngine:
     def _index(self, found: _Collection, body: dict[str, Any]) -> dict[str, Any]:
         name, schema = body["field_name"], body["field_schema"]
         if name not in found.indexed:
-            found.store._create_index(name, is_boolean=schema == "bool")
+            found.store.create_index(name, is_boolean=schema == "bool")
         found.indexed[name] = schema
         return _COMPLETED
 

@@ -1,4 +1,4 @@
-"""Builds of a collection: their names, their embedding space, and the lock for changing them.
+"""Builds of a collection: their life in every store, their names, space, and lock.
 
 A build is one version of a collection; a rebuild creates a new one beside the current one.
 """
@@ -16,12 +16,21 @@ from functools import wraps
 from threading import RLock
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
-from rag_pipeline.core.errors import SpaceMismatchError, StoreDamagedError
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    EarlierCollectionMissingError,
+    SpaceMismatchError,
+    StoreDamagedError,
+)
+from rag_pipeline.core.settings.file import warn_once
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
+
+    from rag_pipeline.core.errors import RagPipelineError
+    from rag_pipeline.core.protocols import PointStore
 
 
 TakeLock: TypeAlias = "Callable[[], AbstractContextManager[None]]"
@@ -56,19 +65,22 @@ def alone(
 
 
 class BuildCatalog(ABC):
-    """Base class of the catalogs of builds, with their lock.
+    """Base class of the catalogs of builds: opening, switching, deleting and their lock.
 
-    The thread that holds the lock may take it again.
+    A subclass says how one kind of store creates, lists, names and deletes builds. The thread that
+    holds the lock may take it again.
 
     Args:
         collection: Name of the collection, for messages and build ids.
+        place: Folder or address of the store, for messages.
         forget: Function that takes the id of a build and deletes the data kept for it outside the
             store. It is called just before a build is deleted.
         take: Function that returns the lock between processes.
     """
 
-    def __init__(self, collection: str, forget: Forget, take: TakeLock) -> None:
+    def __init__(self, collection: str, place: str | Path, forget: Forget, take: TakeLock) -> None:
         self._collection = collection
+        self._place = place
         self._forget = forget
         self._take = take
         self._of_threads = RLock()
@@ -88,29 +100,146 @@ class BuildCatalog(ABC):
             finally:
                 self._depth -= 1
 
+    def current_id(self) -> str | None:
+        """Return the id of the current build, or None if there is none, without opening it."""
+        return self._read_in_use()[0]
+
+    def open_current(
+        self, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> PointStore:
+        """Open the current build; arguments and errors are those of `open`.
+
+        Raises:
+            CollectionMissingError: There is no current build.
+            ConfigurationError: Another program uses the name of the collection on the server.
+        """
+        collection_id = self.current_id()
+        if collection_id is None:
+            raise self._describe_missing()
+        return self.open(collection_id, space, wait_s)
+
+    def open(
+        self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> PointStore:
+        """Open a build by its id.
+
+        Args:
+            collection_id: Id of the build.
+            space: Embedding space (model and format) that the build must have; None accepts any.
+            wait_s: Longest wait in seconds for another process's lock; None for the setting. A
+                server has no lock to wait for.
+
+        Raises:
+            CollectionMissingError: There is no such build.
+            SpaceMismatchError: The build has another embedding space.
+            StoreUnavailableError: The server does not respond, or another process had the build
+                open for all of `wait_s`.
+            StoreError: A file is damaged or cannot be read.
+        """
+        stored = self.read_space(collection_id)
+        if stored is None:
+            raise self._describe_missing(collection_id)
+        if space is not None and stored != space:
+            remedy = stored.name_remedy(space)
+            raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
+        return self._open(collection_id, stored, wait_s)
+
+    @alone
+    def switch_to(self, collection_id: str) -> None:
+        """Make a build the current one, and keep the build that was current as the previous one.
+
+        All other builds are deleted, except those that a process has open.
+
+        Raises:
+            CollectionMissingError: There is no such build.
+        """
+        if not self._is_built(collection_id):
+            raise CollectionMissingError(collection_id, self._place)
+        before = self.current_id()
+        if before == collection_id:
+            return
+        self.end_loading(collection_id, is_empty_left=True)
+        self._write_in_use(collection_id, before)
+        self._delete_builds({collection_id, before})
+
+    @alone
+    def roll_back(self) -> str:
+        """Swap the current and the previous build, and return the id of the new current one.
+
+        Raises:
+            EarlierCollectionMissingError: There is no previous build.
+        """
+        current, previous = self._read_in_use()
+        if previous is None or not self._is_built(previous):
+            raise EarlierCollectionMissingError(self._collection, self._place)
+        self._write_in_use(previous, current)
+        return previous
+
+    @alone
+    def drop(self) -> None:
+        """Delete the collection with all builds, except builds that a process has open."""
+        self._delete_builds(set())
+
     @alone
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
         if self._owns(collection_id) and collection_id != self.current_id():
             self._delete(collection_id)
 
+    @abstractmethod
+    def read_space(self, collection_id: str) -> EmbeddingSpace | None:
+        """Return the embedding space of a build without opening it; None if there is no build."""
+
+    @abstractmethod
+    def end_loading(self, collection_id: str, *, is_empty_left: bool = False) -> None:
+        """Prepare a build for fast searches, after all its points were written.
+
+        With `is_empty_left`, an empty build stays as it is, because it is loaded next.
+        """
+
     def _owns(self, name: str) -> bool:
         """Return True if a name has the form of the id of a build of this collection."""
         return is_build_id(name, self._collection)
 
-    def _check_space(self, stored: EmbeddingSpace, wanted: EmbeddingSpace | None) -> None:
-        """Check that a build has the wanted embedding space; None accepts any.
+    def _delete_builds(self, kept: Collection[str | None]) -> None:
+        """Delete all builds except the given ones and those that a process has open."""
+        for name in self._list_builds():
+            if name not in kept:
+                self._delete_unless_open(name)
 
-        Raises:
-            SpaceMismatchError: The build has another embedding space.
-        """
-        if wanted is not None and stored != wanted:
-            remedy = stored.name_remedy(wanted)
-            raise SpaceMismatchError(self._collection, str(stored), str(wanted), remedy)
+    def _use_newest(self, builds: Sequence[str], warning: str) -> None:
+        """Make the last build the current one and the one before it the previous one, and warn."""
+        if builds:
+            self._write_in_use(builds[-1], builds[-2] if len(builds) > 1 else None)
+            warn_once(f"{warning} {builds[-1]} is used")
+
+    def _delete_unless_open(self, collection_id: str) -> None:
+        """Delete a build. On a server, no process has a build open for itself."""
+        self._delete(collection_id)
 
     @abstractmethod
-    def current_id(self) -> str | None:
-        """Return the id of the current build, or None if there is none, without opening it."""
+    def _open(self, collection_id: str, space: EmbeddingSpace, wait_s: float | None) -> PointStore:
+        """Open a build with the embedding space that was read from it."""
+
+    @abstractmethod
+    def _describe_missing(self, collection_id: str = "") -> RagPipelineError:
+        """Return the error for a missing build; without an id, for a missing current build."""
+
+    @abstractmethod
+    def _read_in_use(self) -> tuple[str | None, str | None]:
+        """Return the ids of the current and the previous build; None for one that is not set."""
+
+    @abstractmethod
+    def _write_in_use(self, current: str, previous: str | None) -> None:
+        """Replace the ids of the current and the previous build in one step."""
+
+    @abstractmethod
+    def _list_builds(self) -> list[str]:
+        """Return the ids of all builds of the collection, also of unfinished ones."""
+
+    @abstractmethod
+    def _is_built(self, collection_id: str) -> bool:
+        """Return True if there is a complete build of the collection with this id."""
 
     @abstractmethod
     def _delete(self, collection_id: str) -> None:
@@ -198,8 +327,3 @@ def read_space(text: str) -> EmbeddingSpace:
         return EmbeddingSpace(EmbeddingModel(**known), format_version)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreDamagedError("the collection's embedding model cannot be read") from error
-
-
-def list_folder(folder: Path) -> list[Path]:
-    """Return the entries of a folder in any order; empty if there is no such folder."""
-    return list(folder.iterdir()) if folder.is_dir() else []

@@ -28,7 +28,6 @@ from rag_pipeline.adapters.stores.builds import (
     BuildCatalog,
     alone,
     find_cell,
-    list_folder,
     make_build_id,
     read_space,
     read_stamp,
@@ -37,17 +36,16 @@ from rag_pipeline.adapters.stores.builds import (
 from rag_pipeline.adapters.stores.edge_store import EdgeStore, check_space, create_shard, load_shard
 from rag_pipeline.core.errors import (
     CollectionMissingError,
-    EarlierCollectionMissingError,
     StoreDamagedError,
     StoreError,
     StoreLockedError,
 )
-from rag_pipeline.core.settings.file import warn_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from rag_pipeline.adapters.stores.builds import Forget, TakeLock
+    from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 
@@ -228,36 +226,7 @@ def _copy_without_holes(source: str, target: str) -> None:
 IN_USE: Final = "in-use.json"
 """Name of the file in the folder of the collection."""
 
-
-def read_in_use(root: Path) -> dict[str, str | None]:
-    """Return the ids `current` and `previous`; None for a build that does not exist.
-
-    Args:
-        root: Folder of the collection.
-
-    Raises:
-        StoreDamagedError: The file is damaged.
-        StoreError: The file cannot be read.
-    """
-    path = root / IN_USE
-    try:
-        with describe_file_errors(root):
-            if not path.exists():
-                return {"current": None, "previous": None}
-            stored = json.loads(path.read_text("utf-8"))
-        in_use = {"current": stored["current"], "previous": stored["previous"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreDamagedError(f"{path} cannot be read") from error
-    if not all(entry is None or isinstance(entry, str) for entry in in_use.values()):
-        raise StoreDamagedError(f"{path} cannot be read")
-    return in_use
-
-
-def write_in_use(root: Path, current: str, previous: str | None) -> None:
-    """Replace the ids in one step."""
-    text = json.dumps({"current": current, "previous": previous}, indent=1) + "\n"
-    with describe_file_errors(root):
-        write_text_atomically(root / IN_USE, text)
+_NONE_IN_USE: Final = {"current": None, "previous": None}
 
 
 class EdgeCatalog(BuildCatalog):
@@ -285,7 +254,7 @@ class EdgeCatalog(BuildCatalog):
         describe_others: Callable[[], str] = str,
         lock: TakeLock = nullcontext,
     ) -> None:
-        super().__init__(collection, forget, lock)
+        super().__init__(collection, root, forget, lock)
         self._root = root
         self.timeout_s = timeout_s
         self._describe_others = describe_others
@@ -293,26 +262,10 @@ class EdgeCatalog(BuildCatalog):
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none, without opening it."""
-        current = read_in_use(self._root)["current"]
+        current, _ = self._read_in_use()
         if not current or not self._owns(current):
             return None
         return current if (self._root / current).is_dir() else None
-
-    def open_current(
-        self, space: EmbeddingSpace | None = None, wait_s: float | None = None
-    ) -> EdgeStore:
-        """Open the current build, which must have the given embedding space; None accepts any.
-
-        Raises:
-            CollectionMissingError: There is no current build.
-            SpaceMismatchError: The build has another embedding space.
-            StoreLockedError: Another process had the build open for all of `wait_s`.
-            StoreError: A file is damaged or cannot be read.
-        """
-        collection_id = self.current_id()
-        if collection_id is None:
-            raise CollectionMissingError(self._collection, self._root, self._describe_others())
-        return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build without opening it; None if there is no build.
@@ -329,19 +282,6 @@ class EdgeCatalog(BuildCatalog):
             except FileNotFoundError as error:
                 raise StoreDamagedError(f"{error.filename} is missing") from error
 
-    def open(
-        self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
-    ) -> EdgeStore:
-        """Open a build by its id; arguments and errors are those of `open_current`."""
-        stored = self.read_space(collection_id)
-        if stored is None:
-            raise CollectionMissingError(collection_id, self._root)
-        self._check_space(stored, space)
-        folder = self._root / collection_id
-        opened = open_patiently(folder, self.timeout_s, wait_s)
-        self._copied = None if opened.copied_at_ns is None else (folder, opened.copied_at_ns)
-        return EdgeStore(opened.shard, stored, folder, opened.release)
-
     @alone
     def create(self, space: EmbeddingSpace) -> EdgeStore:
         """Create an empty build and open it; only `switch_to` makes it the current one."""
@@ -353,37 +293,13 @@ class EdgeCatalog(BuildCatalog):
         return EdgeStore(shard, space, self._root / collection_id, lock.close)
 
     @alone
-    def switch_to(self, collection_id: str) -> None:
-        """Make a build the current one, and keep the build that was current as the previous one.
-
-        All other builds are deleted, except those that a process has open.
-
-        Raises:
-            CollectionMissingError: There is no such build.
-        """
-        if not self._is_built(collection_id):
-            raise CollectionMissingError(collection_id, self._root)
-        before = self.current_id()
-        if before == collection_id:
-            return
-        write_in_use(self._root, collection_id, before)
-        self.sweep()
-
-    @alone
     def sweep(self) -> None:
         """Delete all builds except the current and the previous one, and outdated marker files.
 
         A build that a process has open stays until the next call. A process that waits for the
         store has a marker file. A marker older than the longest wait is from a killed process.
         """
-        in_use = read_in_use(self._root)
-        with describe_file_errors(self._root):
-            for entry in list_folder(self._root):
-                if self._owns(entry.name):
-                    if entry.name not in in_use.values():
-                        self._delete_unless_open(entry.name)
-                elif entry.name.startswith(WAITING) and not self._is_fresh(entry):
-                    entry.unlink(missing_ok=True)
+        self._delete_builds(self._read_in_use())
 
     @alone
     def recover(self) -> None:
@@ -392,53 +308,35 @@ class EdgeCatalog(BuildCatalog):
         The newest build becomes the current one and the one before it the previous one, with a
         warning. The next ingestion completes a build that a killed rebuild left behind.
         """
+        path = self._root / IN_USE
         try:
-            if read_in_use(self._root)["current"] is not None:
+            if self._read_in_use()[0] is not None:
                 return
             problem = "is missing"
         except StoreDamagedError:
             problem = "is damaged"
+        builds = [name for name in self._list_builds() if self._is_built(name)]
         with describe_file_errors(self._root):
-            names = [entry.name for entry in list_folder(self._root)]
-            builds = [name for name in names if self._is_built(name)]
             builds.sort(
                 key=lambda name: (read_stamp(name), self._locate_space(name).stat().st_mtime_ns)
             )
-        if builds:
-            write_in_use(self._root, builds[-1], builds[-2] if len(builds) > 1 else None)
-            warn_once(
-                f"{self._root / IN_USE} {problem}. Its newest collection {builds[-1]} is used"
-            )
-        elif problem == "is damaged":
-            (self._root / IN_USE).unlink()
+        self._use_newest(builds, f"{path} {problem}. Its newest collection")
+        if not builds:
+            path.unlink(missing_ok=True)
 
     def find_cells(self) -> list[str]:
         """Return the names of the collections that `rag-pipeline sweep` built for this book."""
-        with describe_file_errors(self._root):
-            names = [entry.name for entry in list_folder(self._root.parent)]
+        names = self._list_names(self._root.parent)
         return [name for name in names if find_cell(name, self._collection) == name]
 
     @alone
     def drop(self) -> None:
         """Delete the collection with all builds, except builds that a process has open."""
-        with describe_file_errors(self._root):
-            names = [entry.name for entry in list_folder(self._root)]
-            builds = [name for name in names if self._owns(name)]
-            deleted = [self._delete_unless_open(build) for build in builds]
-            if all(deleted):
-                shutil.rmtree(self._root, ignore_errors=True)
+        super().drop()
+        if not self._list_builds():
+            shutil.rmtree(self._root, ignore_errors=True)
 
-    @alone
-    def roll_back(self) -> str:
-        """Swap the current and the previous build, and return the id of the new current one."""
-        in_use = read_in_use(self._root)
-        previous = in_use["previous"]
-        if previous is None or not self._is_built(previous):
-            raise EarlierCollectionMissingError(self._collection, self._root)
-        write_in_use(self._root, previous, in_use["current"])
-        return previous
-
-    def end_loading(self, collection_id: str) -> None:
+    def end_loading(self, collection_id: str, *, is_empty_left: bool = False) -> None:
         """Do nothing, because the embedded store has no graph until `optimize` is called."""
 
     def is_wanted(self) -> bool:
@@ -451,18 +349,66 @@ class EdgeCatalog(BuildCatalog):
             return find_last_change(folder) > copied_at_ns
         return any(self._is_fresh(mark) for mark in self._root.glob(f"{WAITING}*"))
 
+    def _open(self, collection_id: str, space: EmbeddingSpace, wait_s: float | None) -> EdgeStore:
+        folder = self._root / collection_id
+        opened = open_patiently(folder, self.timeout_s, wait_s)
+        self._copied = None if opened.copied_at_ns is None else (folder, opened.copied_at_ns)
+        return EdgeStore(opened.shard, space, folder, opened.release)
+
+    def _describe_missing(self, collection_id: str = "") -> RagPipelineError:
+        if collection_id:
+            return CollectionMissingError(collection_id, self._root)
+        return CollectionMissingError(self._collection, self._root, self._describe_others())
+
+    def _read_in_use(self) -> tuple[str | None, str | None]:
+        """Return the ids of the current and the previous build; None for one that is not set.
+
+        Raises:
+            StoreDamagedError: The file is damaged.
+            StoreError: The file cannot be read.
+        """
+        path = self._root / IN_USE
+        try:
+            with describe_file_errors(self._root):
+                stored = json.loads(path.read_text("utf-8")) if path.exists() else _NONE_IN_USE
+            in_use = stored["current"], stored["previous"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreDamagedError(f"{path} cannot be read") from error
+        if not all(entry is None or isinstance(entry, str) for entry in in_use):
+            raise StoreDamagedError(f"{path} cannot be read")
+        return in_use
+
+    def _write_in_use(self, current: str, previous: str | None) -> None:
+        text = json.dumps({"current": current, "previous": previous}, indent=1) + "\n"
+        with describe_file_errors(self._root):
+            write_text_atomically(self._root / IN_USE, text)
+
+    def _list_builds(self) -> list[str]:
+        return [name for name in self._list_names(self._root) if self._owns(name)]
+
+    def _list_names(self, folder: Path) -> list[str]:
+        with describe_file_errors(self._root):
+            return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+
+    def _delete_builds(self, kept: Collection[str | None]) -> None:
+        super()._delete_builds(kept)
+        with describe_file_errors(self._root):
+            for mark in self._root.glob(f"{WAITING}*"):
+                if not self._is_fresh(mark):
+                    mark.unlink(missing_ok=True)
+
     def _delete(self, collection_id: str) -> None:
         self._forget(collection_id)
         shutil.rmtree(self._root / collection_id, ignore_errors=True)
 
-    def _delete_unless_open(self, collection_id: str) -> bool:
-        try:
-            lock = lock_build(self._root / collection_id)
-        except StoreLockedError:
-            return False
-        with lock:
-            self._delete(collection_id)
-        return True
+    def _delete_unless_open(self, collection_id: str) -> None:
+        with describe_file_errors(self._root):
+            try:
+                lock = lock_build(self._root / collection_id)
+            except StoreLockedError:
+                return
+            with lock:
+                self._delete(collection_id)
 
     def _is_fresh(self, mark: Path) -> bool:
         try:

@@ -186,7 +186,8 @@ class EdgeStore(EngineStore):
         ]
         self._apply([edge.UpdateOperation.upsert_points(records)])
 
-    def _create_index(self, field: str, *, is_boolean: bool) -> None:
+    def create_index(self, field: str, *, is_boolean: bool) -> None:
+        """Create the index of a payload field, of texts or of booleans."""
         kinds = edge.PayloadSchemaType
         kind = kinds.Bool if is_boolean else kinds.Keyword
         self._apply([edge.UpdateOperation.create_field_index(field, kind)])

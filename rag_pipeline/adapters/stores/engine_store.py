@@ -15,7 +15,7 @@ import numpy as np
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.payload import LATE_INDEXES
-from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, PointFilter, StoredPoint
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter, PointStore, StoredPoint
 from rag_pipeline.core.vectors import ChunkVectors, SparseVector
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ _MARGIN: Final = 16  # extra hits per request; more equal scores are rare
 _GROWTH: Final = 4  # factor for the next request if all extra hits have equal scores
 
 
-class EngineStore(ABC):
+class EngineStore(PointStore, ABC):
     """Base class of the embedded store and of the store on a Qdrant server.
 
     It contains all that does not depend on how Qdrant's engine is called.
@@ -319,16 +319,12 @@ class EngineStore(ABC):
             return
         self._late_indexes |= self.describe().late_fields
         for name in sorted(names - self._late_indexes):
-            self._create_index(name, is_boolean=LATE_INDEXES[name])
+            self.create_index(name, is_boolean=LATE_INDEXES[name])
             self._late_indexes.add(name)
 
     @abstractmethod
-    def _create_index(self, field: str, *, is_boolean: bool) -> None:
+    def create_index(self, field: str, *, is_boolean: bool) -> None:
         """Create the index of a payload field, of texts or of booleans."""
-
-    @abstractmethod
-    def describe(self) -> IndexFacts:
-        """Return facts about all points in one request, without a scan."""
 
     @abstractmethod
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:

@@ -30,16 +30,15 @@ from rag_pipeline.adapters.stores.qdrant_store import SEARCH_PARAMS, QdrantStore
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
-    EarlierCollectionMissingError,
     StoreError,
 )
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols import Channel
-from rag_pipeline.core.settings.file import warn_once
 
 if TYPE_CHECKING:
     from rag_pipeline.adapters.stores.builds import Forget, TakeLock
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
+    from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import EmbeddingSpace
 
@@ -129,14 +128,6 @@ def create_collection(
     )
 
 
-def create_indexes(client: QdrantClient, collection_id: str) -> None:
-    """Create the keyword indexes of a build that every book needs."""
-    for field in INDEXED_FIELDS:
-        client.create_payload_index(
-            collection_id, field, models.PayloadSchemaType.KEYWORD, wait=True
-        )
-
-
 def check_strict_mode(info: models.CollectionInfo, collection_id: str, place: str) -> None:
     """Check that the strict mode of a collection allows the requests that this package sends.
 
@@ -161,28 +152,6 @@ def check_strict_mode(info: models.CollectionInfo, collection_id: str, place: st
         problem = f"in the strict mode of collection {collection_id} at {place}, {found[0]}"
         remedy = f"Change {found[0].split()[0]} in the collection's strict_mode_config"
         raise ConfigurationError("QDRANT_URL", problem, remedy)
-
-
-def end_loading(client: QdrantClient, collection_id: str, *, is_empty_left: bool) -> None:
-    """Let the server build the graph of a build that was created without one.
-
-    Args:
-        client: The client.
-        collection_id: Id of the build. For a build that has its graph, nothing is changed.
-        is_empty_left: Leave an empty build as it is, because it is loaded next.
-    """
-    info = client.get_collection(collection_id)
-    vectors = info.config.params.vectors
-    dense = vectors.get(Channel.DENSE.value) if isinstance(vectors, dict) else None
-    if dense is None or dense.hnsw_config is None or dense.hnsw_config.m != 0:
-        return
-    if is_empty_left and not info.points_count:
-        return
-    graph = models.HnswConfigDiff(m=_EDGES)
-    client.update_collection(
-        collection_id,
-        vectors_config={Channel.DENSE.value: models.VectorParamsDiff(hnsw_config=graph)},
-    )
 
 
 _ABANDONED: Final = timedelta(days=7)  # longer than any rebuild on another machine takes
@@ -210,36 +179,11 @@ class QdrantCatalog(BuildCatalog):
         layout: Layout = Layout(),  # frozen
         lock: TakeLock = nullcontext,
     ) -> None:
-        super().__init__(collection, forget, lock)
+        super().__init__(collection, connection.place, forget, lock)
         self._connection = connection
         self.timeout_s = connection.timeout_s
         self._previous = f"{collection}.previous"
         self._layout = layout
-
-    def current_id(self) -> str | None:
-        """Return the id of the current build, or None if there is none; sends one request."""
-        return self._read_aliases().get(self._collection)
-
-    def open_current(
-        self, space: EmbeddingSpace | None = None, wait_s: float | None = None
-    ) -> QdrantStore:
-        """Open the current build of the collection and return its store.
-
-        Args:
-            space: Embedding space (model and format) that the build must have; None accepts any.
-            wait_s: Not used, because a server has no lock to wait for.
-
-        Raises:
-            CollectionMissingError: There is no current build.
-            ConfigurationError: Another program uses the name of the collection.
-            SpaceMismatchError: The build has another embedding space.
-            StoreUnavailableError: The server did not respond after three attempts.
-        """
-        collection_id = self.current_id()
-        if collection_id is None:
-            self._refuse_foreign_collection()
-            raise CollectionMissingError(self._collection, self._connection.place)
-        return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build, or None if another program made the collection.
@@ -253,17 +197,6 @@ class QdrantCatalog(BuildCatalog):
         check_strict_mode(info, collection_id, self._connection.place)
         stored = (info.config.metadata or {}).get(SPACE_KEY)
         return None if stored is None else read_space(json.dumps(stored))
-
-    def open(
-        self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
-    ) -> QdrantStore:
-        """Open a build by its id; arguments and errors are those of `open_current`."""
-        del wait_s
-        stored = self.read_space(collection_id)
-        if stored is None:
-            raise self._describe_foreign()
-        self._check_space(stored, space)
-        return QdrantStore(self._connection, stored, collection_id)
 
     @alone
     def create(self, space: EmbeddingSpace) -> QdrantStore:
@@ -285,29 +218,10 @@ class QdrantCatalog(BuildCatalog):
             raise StoreError(
                 f"{self._connection.place} does not store metadata. Update it to 1.16 or later"
             )
-        self._connection.call(lambda client: create_indexes(client, collection_id))
-        return QdrantStore(self._connection, space, collection_id)
-
-    @alone
-    def switch_to(self, collection_id: str) -> None:
-        """Make a build the current one, and keep the build that was current as the previous one.
-
-        All other builds of the collection are deleted.
-
-        Raises:
-            CollectionMissingError: There is no such build.
-        """
-        existing = self._read_collections()
-        if collection_id not in existing:
-            raise CollectionMissingError(collection_id, self._connection.place)
-        before = self.current_id()
-        if before == collection_id:
-            return
-        self.end_loading(collection_id, is_empty_left=True)
-        self._write_aliases(collection_id, before)
-        for name in existing - {collection_id, before}:
-            if self._owns(name):
-                self._delete(name)
+        store = QdrantStore(self._connection, space, collection_id)
+        for field in INDEXED_FIELDS:
+            store.create_index(field, is_boolean=False)
+        return store
 
     @alone
     def sweep(self) -> None:
@@ -315,10 +229,8 @@ class QdrantCatalog(BuildCatalog):
 
         Another machine may still be working on a younger build.
         """
-        in_use = set(self._read_aliases().values())
-        for name in self._read_collections() - in_use:
-            if self._owns(name) and is_older_than(name, _ABANDONED):
-                self._delete(name)
+        young = {name for name in self._list_builds() if not is_older_than(name, _ABANDONED)}
+        self._delete_builds(young | {*self._read_in_use()})
 
     @alone
     def recover(self) -> None:
@@ -326,13 +238,9 @@ class QdrantCatalog(BuildCatalog):
 
         It then names the newest build, and the alias of the previous build names the one before it.
         """
-        if self.current_id() is not None:
-            return
-        found = [name for name in self._read_collections() if self._owns(name)]
-        builds = sorted(found, key=read_stamp)
-        if builds:
-            self._write_aliases(builds[-1], builds[-2] if len(builds) > 1 else None)
-            warn_once(f"the alias {self._collection} is missing. Collection {builds[-1]} is used")
+        if self.current_id() is None:
+            builds = sorted(self._list_builds(), key=read_stamp)
+            self._use_newest(builds, f"the alias {self._collection} is missing. Collection")
 
     def find_cells(self) -> list[str]:
         """Return the names of collections that `rag-pipeline sweep` built and no longer uses.
@@ -347,28 +255,6 @@ class QdrantCatalog(BuildCatalog):
                 found[cell] = found.get(cell, True) and is_older_than(name, _ABANDONED)
         return [cell for cell, abandoned in found.items() if abandoned]
 
-    @alone
-    def drop(self) -> None:
-        """Delete the collection with all its builds and aliases."""
-        for name in self._read_collections():
-            if self._owns(name):
-                self._delete(name)
-
-    @alone
-    def roll_back(self) -> str:
-        """Swap the current and the previous build, and return the id of the new current one.
-
-        Raises:
-            EarlierCollectionMissingError: There is no previous build.
-        """
-        aliases = self._read_aliases()
-        previous = aliases.get(self._previous)
-        if previous is None:
-            place = self._connection.place
-            raise EarlierCollectionMissingError(self._collection, place)
-        self._write_aliases(previous, aliases.get(self._collection))
-        return previous
-
     def is_wanted(self) -> bool:
         """Return False, because any number of processes can use a server at the same time."""
         return False
@@ -376,42 +262,68 @@ class QdrantCatalog(BuildCatalog):
     def end_loading(self, collection_id: str, *, is_empty_left: bool = False) -> None:
         """Let the server build the graph of a build that was loaded without one.
 
-        With `is_empty_left`, an empty build stays as it is, because it is loaded next.
+        For a build that has its graph, nothing is changed. With `is_empty_left`, an empty build
+        stays as it is, because it is loaded next.
         """
+        info = self._connection.call(
+            lambda client: client.get_collection(collection_id), collection_id
+        )
+        vectors = info.config.params.vectors
+        dense = vectors.get(Channel.DENSE.value) if isinstance(vectors, dict) else None
+        has_graph = dense is None or dense.hnsw_config is None or dense.hnsw_config.m != 0
+        if has_graph or (is_empty_left and not info.points_count):
+            return
+        graph = models.VectorParamsDiff(hnsw_config=models.HnswConfigDiff(m=_EDGES))
         self._connection.call(
-            lambda client: end_loading(client, collection_id, is_empty_left=is_empty_left),
+            lambda client: client.update_collection(
+                collection_id, vectors_config={Channel.DENSE.value: graph}
+            ),
             collection_id,
         )
+
+    def _open(self, collection_id: str, space: EmbeddingSpace, wait_s: float | None) -> QdrantStore:
+        del wait_s  # a server has no lock to wait for
+        return QdrantStore(self._connection, space, collection_id)
+
+    def _describe_missing(self, collection_id: str = "") -> RagPipelineError:
+        if collection_id:
+            return self._describe_foreign()
+        self._refuse_foreign_collection()
+        return CollectionMissingError(self._collection, self._place)
+
+    def _read_in_use(self) -> tuple[str | None, str | None]:
+        aliases = self._read_aliases()
+        return aliases.get(self._collection), aliases.get(self._previous)
 
     def _read_aliases(self) -> dict[str, str]:
         answer = self._connection.call(lambda client: client.get_aliases())
         return {alias.alias_name: alias.collection_name for alias in answer.aliases}
 
-    def _write_aliases(self, current: str, previous: str | None) -> None:
+    def _write_in_use(self, current: str, previous: str | None) -> None:
         """Set the aliases of the current and the previous build in one atomic request."""
-        targets = {self._collection: current}
-        if previous is not None:
-            targets[self._previous] = previous
         old = self._read_aliases()
-        operations: list[models.AliasOperations] = [
-            models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name))
-            for name in (self._collection, self._previous)
-            if name in old
-        ]
-        operations += [
-            models.CreateAliasOperation(
-                create_alias=models.CreateAlias(collection_name=target, alias_name=name)
-            )
-            for name, target in targets.items()
-        ]
+        operations: list[models.AliasOperations] = []
+        for name, target in ((self._collection, current), (self._previous, previous)):
+            if name in old:
+                deleted = models.DeleteAlias(alias_name=name)
+                operations.append(models.DeleteAliasOperation(delete_alias=deleted))
+            if target is not None:
+                created = models.CreateAlias(collection_name=target, alias_name=name)
+                operations.append(models.CreateAliasOperation(create_alias=created))
         self._connection.call(
             lambda client: client.update_collection_aliases(change_aliases_operations=operations),
             current,
         )
 
+    def _list_builds(self) -> list[str]:
+        return [name for name in self._read_collections() if self._owns(name)]
+
     def _read_collections(self) -> set[str]:
         answer = self._connection.call(lambda client: client.get_collections())
         return {collection.name for collection in answer.collections}
+
+    def _is_built(self, collection_id: str) -> bool:
+        return collection_id in self._read_collections()
 
     def _delete(self, collection_id: str) -> None:
         self._forget(collection_id)
@@ -424,8 +336,9 @@ class QdrantCatalog(BuildCatalog):
             raise self._describe_foreign()
 
     def _describe_foreign(self) -> ConfigurationError:
-        place = self._connection.place
-        problem = f"{place} has a collection {self._collection} that rag-pipeline did not create"
+        problem = (
+            f"{self._place} has a collection {self._collection} that rag-pipeline did not create"
+        )
         return ConfigurationError(
             "QDRANT_COLLECTION", problem, "Choose another name, or delete that collection or alias"
         )

@@ -255,7 +255,8 @@ class QdrantStore(EngineStore):
             self._send_in_parts(entries[:middle], write)
             self._send_in_parts(entries[middle:], write)
 
-    def _create_index(self, field: str, *, is_boolean: bool) -> None:
+    def create_index(self, field: str, *, is_boolean: bool) -> None:
+        """Create the index of a payload field, of texts or of booleans."""
         kinds = models.PayloadSchemaType
         kind = kinds.BOOL if is_boolean else kinds.KEYWORD
         self._call(
