@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,15 +17,10 @@ def describe_passage(chunk: ScoredChunk) -> dict[str, str | float]:
         (empty if they are those that readers get by default), `doc_path`, `content_type`,
         `chunk_id` and `score` (0 to 1).
     """
-    citation = chunk.citation
+    citation = asdict(chunk.citation)
+    del citation["tabs"]
     return {
-        "title": citation.title,
-        "section": citation.section,
-        "url": citation.url,
-        "module": citation.module,
-        "chapter": citation.chapter,
-        "version": citation.version,
-        "locale": citation.locale,
+        **citation,
         "doc_path": chunk.metadata.doc_path,
         "content_type": chunk.metadata.content_type,
         "chunk_id": chunk.chunk_id,

@@ -106,40 +106,29 @@ __all__ = [
     "read_section",
 ]
 
-_MODULES: Final = {
-    "ChunkMetadata": "rag_pipeline.core.payload",
-    "Reranker": "rag_pipeline.core.protocols",
-    "ChannelScores": "rag_pipeline.retrieval.models",
-    "Citation": "rag_pipeline.retrieval.models",
-    "Evidence": "rag_pipeline.retrieval.models",
-    "Mode": "rag_pipeline.retrieval.queries",
-    "Query": "rag_pipeline.retrieval.queries",
-    "QueryFilters": "rag_pipeline.retrieval.queries",
-    "RetrievalResult": "rag_pipeline.retrieval.models",
-    "ScoredChunk": "rag_pipeline.retrieval.models",
-    "TermWeight": "rag_pipeline.retrieval.models",
-    "Retriever": "rag_pipeline.retrieval.retriever",
-    "RetrieverOptions": "rag_pipeline.retrieval.retriever",
-    "RetrievalService": "rag_pipeline.retrieval.service",
-    "SelectionVerdict": "rag_pipeline.retrieval.relatedness",
-    "ServiceLimits": "rag_pipeline.retrieval.limits",
-    "ContentsPage": "rag_pipeline.retrieval.open_index",
-    "ContentsSection": "rag_pipeline.retrieval.open_index",
-    "SectionText": "rag_pipeline.retrieval.contents",
-    "count_filter_values": "rag_pipeline.retrieval.contents",
-    "find_entries": "rag_pipeline.retrieval.contents",
-    "open_retriever": "rag_pipeline.retrieval.opening",
-    "read_contents": "rag_pipeline.retrieval.contents",
-    "read_section": "rag_pipeline.retrieval.contents",
-}
-"""The module of each public name, except for the error classes, which are in core.errors."""
+_MODULES: Final = (
+    "core.errors",
+    "core.payload",
+    "core.protocols",
+    "retrieval.queries",
+    "retrieval.opening",
+    "retrieval.relatedness",
+    "retrieval.models",
+    "retrieval.limits",
+    "retrieval.open_index",
+    "retrieval.contents",
+    "retrieval.retriever",
+    "retrieval.service",
+)
+"""The modules of the public names. Those that load more than the others come last."""
 
 
 def __getattr__(name: str) -> object:
     """Import and return a public name of the package when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULES.get(name, "rag_pipeline.core.errors")), name)
+    modules = (import_module(f"rag_pipeline.{module}") for module in _MODULES)
+    value: object = next(vars(module)[name] for module in modules if name in vars(module))
     globals()[name] = value
     return value
 

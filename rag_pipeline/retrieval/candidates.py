@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
-from rag_pipeline.retrieval.ranking import Candidate, Distribution, FusionWeights, Place
+from rag_pipeline.retrieval.ranking import Candidate, Distribution, FusionWeights
 from rag_pipeline.retrieval.search import Search, group_tokens
 
 if TYPE_CHECKING:
@@ -153,19 +153,20 @@ def gather_candidates(opened: OpenIndex, first: FirstHits, weights: FusionWeight
             cosines = tokens[at].setdefault(point_id, [0.0] * len(asked[at].vectors.tokens))
             for row in rows:
                 cosines[row] = cosine
-    found = iter(
-        [
-            Found(
-                _describe([places[pid] for pid in sorted(near) if pid in places], own, by_token),
-                far,
-                exhausted,
-            )
-            for (near, far, exhausted), own, by_token in zip(nears, scores, tokens, strict=True)
-        ]
-    )
-    whole = [next(found) for _ in first.searches]
+    found = []
+    for (near, far, exhausted), scored, by_token in zip(nears, scores, tokens, strict=True):
+        candidates = []
+        for point_id in sorted(places.keys() & near):
+            dense = scored[Channel.DENSE].get(point_id, 0.0)
+            bm25 = scored.get(Channel.BM25, {}).get(point_id, 0.0)
+            by_row = tuple(by_token.get(point_id, ()))
+            windows = math.fsum(by_row) / len(by_row) if by_row else dense
+            candidates.append(Candidate(places[point_id], dense, windows, bm25, by_row))
+        found.append(Found(tuple(candidates), far, exhausted))
+    left = iter(found)
+    whole = [next(left) for _ in first.searches]
     return [
-        replace(own, parts=tuple(next(found) for _ in search.parts))
+        replace(own, parts=tuple(next(left) for _ in search.parts))
         for search, own in zip(first.searches, whole, strict=True)
     ]
 
@@ -199,18 +200,3 @@ def _find_near(
     }
     exhausted = len(scores[Channel.DENSE]) < depth and len(near) == len(union)
     return near, far, exhausted
-
-
-def _describe(
-    places: Sequence[Place],
-    scores: Mapping[Channel, Mapping[PointId, float]],
-    by_token: Mapping[PointId, Sequence[float]],
-) -> tuple[Candidate, ...]:
-    by_dense, by_bm25 = scores[Channel.DENSE], scores.get(Channel.BM25, {})
-    candidates = []
-    for place in places:
-        dense, bm25 = by_dense.get(place.point_id, 0.0), by_bm25.get(place.point_id, 0.0)
-        tokens = tuple(by_token.get(place.point_id, ()))
-        windows = math.fsum(tokens) / len(tokens) if tokens else dense
-        candidates.append(Candidate(place, dense, windows, bm25, tokens))
-    return tuple(candidates)

@@ -86,50 +86,37 @@ def choose_hits(
         near: The test for near-duplicates.
     """
     orders = [_rank(own, known, weights) for own, known in zip(found, evidence, strict=True)]
+    counts = [max(search.offered, PART_DEPTH if search.parts else 0) for search in searches]
     near.load(
         [
             hit.candidate
-            for search, (passages, bare) in zip(searches, orders, strict=True)
-            for hit in [*passages, *bare][: _count_wanted(search) + _SPARE]
+            for count, (passages, bare) in zip(counts, orders, strict=True)
+            for hit in [*passages, *bare][: count + _SPARE]
         ]
     )
-    return [
-        _choose(opened, *entry, near, weights)
-        for entry in zip(searches, found, evidence, orders, strict=True)
-    ]
-
-
-def _choose(
-    opened: OpenIndex,
-    search: Search,
-    found: Found,
-    evidence: Evidence,
-    order: tuple[list[Ranked], list[Ranked]],
-    near: NearDuplicates,
-    weights: FusionWeights,
-) -> Chosen:
-    nearest = max((candidate.semantic for candidate in found.candidates), default=0.0)
-    parts = found.parts
-    count, depth = _count_wanted(search), DEPTH
-    passages, bare = order
-    chosen = select(near.load_ahead(passages), count, near.is_near)
-    while len(chosen) < count and not found.exhausted:
-        depth *= _DEEPEN_FACTOR
-        first, _ = find_best(opened, [replace(search, parts=())], depth)
-        (found,) = gather_candidates(opened, first, weights)
-        passages, bare = _rank(found, evidence, weights, chosen)
-        chosen = select(near.load_ahead(passages), count, near.is_near, chosen)
-    chosen = select(near.load_ahead(bare), count, near.is_near, chosen)
-    if search.parts:
-        of_parts = [fuse(part.candidates, weights, far=part.far) for part in parts]
-        chosen = place_parts(chosen, of_parts, search.offered)
-    return Chosen(tuple(chosen), nearest, len(found.candidates))
+    chosen = []
+    for search, first, known, order, count in zip(
+        searches, found, evidence, orders, counts, strict=True
+    ):
+        (passages, bare), own, depth = order, first, DEPTH
+        hits = select(near.load_ahead(passages), count, near.is_near)
+        while len(hits) < count and not own.exhausted:
+            depth *= _DEEPEN_FACTOR
+            deeper, _ = find_best(opened, [replace(search, parts=())], depth)
+            (own,) = gather_candidates(opened, deeper, weights)
+            passages, bare = _rank(own, known, weights, hits)
+            hits = select(near.load_ahead(passages), count, near.is_near, hits)
+        hits = select(near.load_ahead(bare), count, near.is_near, hits)
+        if search.parts:
+            of_parts = [fuse(part.candidates, weights, far=part.far) for part in first.parts]
+            hits = place_parts(hits, of_parts, search.offered)
+        nearest = max((candidate.semantic for candidate in first.candidates), default=0.0)
+        chosen.append(Chosen(tuple(hits), nearest, len(own.candidates)))
+    return chosen
 
 
 class NearDuplicates:
     """A test for near-duplicates that compares the dense vectors of two candidates.
-
-    Vectors are read from the store when they are first needed.
 
     Args:
         index: The collection that stores the vectors.
@@ -161,14 +148,11 @@ class NearDuplicates:
             yield hit
 
     def is_near(self, one: Candidate, other: Candidate) -> bool:
-        """Return True if the cosine of two candidates' vectors is above the threshold.
+        """Return True if the cosine of two loaded candidates' vectors is above the threshold.
 
         If one of the two points has been deleted from the store, the result is False.
         """
-        first, second = one.place.point_id, other.place.point_id
-        if first not in self._asked or second not in self._asked:
-            self.load([one, other])
-        left, right = self._vectors.get(first), self._vectors.get(second)
+        left, right = (self._vectors.get(each.place.point_id) for each in (one, other))
         if left is None or right is None:
             return False
         return float(left @ right) > self._threshold
@@ -193,18 +177,23 @@ def arrange(
         The second has the bare headings.
     """
     bare: list[Ranked] = []
-    with_text: list[Ranked] = []
-    for hit in ranked:
-        heading = hit.candidate.place.bare_heading
-        is_named = heading is not None and bool(terms) and terms <= set(extract_terms(heading))
-        (with_text if heading is None or is_named else bare).append(hit)
-    first, others = _split_by_section(with_text)
-    before: Counter[str] = Counter()
+    others: list[Ranked] = []
     spread: list[tuple[float, Ranked]] = []
-    for hit in first:
-        page = hit.candidate.place.page
-        spread.append((hit.score - CROWDING * max(0, before[page] - UNCROWDED + 1), hit))
-        before[page] += 1
+    sections: set[str] = set()
+    before: Counter[str] = Counter()
+    for hit in ranked:
+        place = hit.candidate.place
+        heading = place.bare_heading
+        is_named = heading is not None and bool(terms) and terms <= set(extract_terms(heading))
+        if heading is not None and not is_named:
+            bare.append(hit)
+        elif place.section in sections:
+            others.append(hit)
+        else:
+            penalty = CROWDING * max(0, before[place.page] - UNCROWDED + 1)
+            spread.append((hit.score - penalty, hit))
+            sections.add(place.section)
+            before[place.page] += 1
     spread.sort(key=lambda entry: -entry[0])
     return [*(hit for _, hit in spread), *others], bare
 
@@ -288,10 +277,6 @@ def place_parts(
     return [*first, *rest][:count]
 
 
-def _count_wanted(search: Search) -> int:
-    return max(search.offered, PART_DEPTH if search.parts else 0)
-
-
 def _rank(
     found: Found, evidence: Evidence, weights: FusionWeights, before: Sequence[Ranked] = ()
 ) -> tuple[list[Ranked], list[Ranked]]:
@@ -303,22 +288,9 @@ def _rank(
     weights = fit_weights(weights, evidence.model, [*terms])
     fused = fuse(found.candidates, weights, math.fsum(terms.values()), found.far)
     ranked = favor_explaining(fused, terms, evidence.abbreviations)
-    passages, bare = arrange(ranked, frozenset(terms))
     scale = find_scale(before, ranked)
-    if scale == 1.0:
-        return passages, bare
-    return (
-        [replace(hit, score=hit.score * scale) for hit in passages],
-        [replace(hit, score=hit.score * scale) for hit in bare],
+    passages, bare = (
+        [replace(hit, score=hit.score * scale) for hit in own] if scale != 1.0 else own
+        for own in arrange(ranked, frozenset(terms))
     )
-
-
-def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
-    """Return the first hit of each section, and all other hits, both in the given order."""
-    first: list[Ranked] = []
-    others: list[Ranked] = []
-    seen: set[str] = set()
-    for hit in ranked:
-        (others if hit.candidate.place.section in seen else first).append(hit)
-        seen.add(hit.candidate.place.section)
-    return first, others
+    return passages, bare

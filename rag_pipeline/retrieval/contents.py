@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from rag_pipeline.core.errors import QueryError, SectionMissingError, StoreError
 from rag_pipeline.core.models import ContentType, SiteSettings
-from rag_pipeline.core.payload import FILTERS, ChunkMetadata, read_metadata, read_text
+from rag_pipeline.core.payload import FILTERS, read_metadata, read_text
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.hits import join_pieces
@@ -26,13 +26,13 @@ from rag_pipeline.retrieval.open_index import (
     Outline,
     Piece,
 )
-from rag_pipeline.retrieval.queries import ANY_VALUE
+from rag_pipeline.retrieval.queries import ANY_VALUE, Query, QueryFilters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rag_pipeline.core.sources import Edition
-    from rag_pipeline.retrieval.queries import QueryFilters
+    from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.retriever import Retriever
 
 
@@ -133,9 +133,6 @@ def count_filter_values(retriever: Retriever) -> dict[str, dict[str, int]]:
     return {name: dict(counts) for name, counts in values.items()}
 
 
-_MAX_UNKNOWN: Final = 3  # the nearest value is looked for among all pages of the book
-
-
 def explain_filters(
     read_index: Callable[[Callable[[OpenIndex], Outline]], Outline],
     filters: QueryFilters | None,
@@ -165,12 +162,23 @@ def explain_filters(
             continue  # the counts are those of the latest version in the default language
         of_book = known.get(declared.name, {})
         for value in values:
-            if value not in of_book and len(told) < _MAX_UNKNOWN:
+            if value not in of_book and len(told) < 3:  # the nearest of all values is looked for
                 near = difflib.get_close_matches(value, of_book, n=1, cutoff=0.5)
                 advice = f" Did you mean {near[0]}?" if near else ""
                 label = declared.flags[0] if as_options else declared.name
                 told.append(f"{label} {value}: no page has this value.{advice}")
     return told
+
+
+def retrieve_explained(retriever: Retriever, query: Query) -> tuple[RetrievalResult, list[str]]:
+    """Return the passages for a query and, if there are none, what `explain_filters` tells.
+
+    Raises:
+        RagPipelineError: As described for `Retriever.retrieve`.
+    """
+    result = retriever.retrieve(query)
+    told = [] if result.chunks else explain_filters(retriever.read_index, query.filters)
+    return result, told
 
 
 def read_section(retriever: Retriever, url: str) -> SectionText:
@@ -229,10 +237,15 @@ def find_entries(retriever: Retriever, text: str, limit: int = 3) -> tuple[Secti
     def read(opened: OpenIndex) -> tuple[SectionText, ...]:
         found: list[tuple[int, SectionText]] = []
         for page in opened.read_outline().pages:
-            if not _is_glossary(page) or not _is_shown(page.edition, None, None):
+            stem = posixpath.basename(page.doc_path).rpartition(".")[0]
+            is_glossary = any(GLOSSARY.search(name) for name in (stem, page.title))
+            if not is_glossary or not _is_shown(page.edition, None, None):
                 continue
             for piece in _read_page(opened, page):
-                names = {_list_words(name) for name in _name_forms(piece[0])} & runs
+                heading = piece[0].section_heading if piece[0].anchor else ""
+                # `Intersection over union (IoU)` has two names, and both together are a third.
+                forms = [heading, _BRACKETS.sub(" ", heading), *_BRACKETS.findall(heading)]
+                names = runs.intersection(map(_list_words, forms))
                 length = max(map(len, names), default=0)
                 if length or symbols & _find_symbols(piece[1]):
                     entry = _join_section(page, [piece], piece[0].url, piece[0].anchor or page.url)
@@ -241,17 +254,6 @@ def find_entries(retriever: Retriever, text: str, limit: int = 3) -> tuple[Secti
         return tuple(entry for _, entry in found[:limit])
 
     return retriever.read_index(read)
-
-
-def _is_glossary(page: ContentsPage) -> bool:
-    stem = posixpath.basename(page.doc_path).rpartition(".")[0]
-    return any(GLOSSARY.search(name) for name in (stem, page.title))
-
-
-def _name_forms(section: ChunkMetadata) -> list[str]:
-    """Return the names in a heading: `Intersection over union (IoU)` has two and both together."""
-    heading = section.section_heading if section.anchor else ""
-    return [heading, _BRACKETS.sub(" ", heading), *_BRACKETS.findall(heading)]
 
 
 def _list_words(text: str) -> tuple[str, ...]:

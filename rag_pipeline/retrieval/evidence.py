@@ -130,19 +130,17 @@ def compare_words(
     for search, known, own, best in zip(searches, evidence, chosen, hits, strict=True):
         candidates = {ranked.candidate.place.point_id: ranked.candidate for ranked in own.hits}
         first = [candidates[to_point_id(ChunkId(hit.chunk_id))] for hit in best[:EVIDENCE_DEPTH]]
-        words = [
-            WordNearness(
-                word, weight, max(_compare(one.tokens, rows) for one in first for rows in forms)
+        words = []
+        for word, weight, forms in _weigh_words(search, known) if first else ():
+            nearness = max(
+                # A hit without windows has no tokens.
+                math.fsum(one.tokens[row] for row in rows) / len(rows) if one.tokens else 0.0
+                for one in first
+                for rows in forms
             )
-            for word, weight, forms in (_weigh_words(search, known) if first else ())
-        ]
+            words.append(WordNearness(word, weight, nearness))
         found.append(replace(known, words=tuple(words)))
     return found
-
-
-def _compare(tokens: Sequence[float], rows: Sequence[int]) -> float:
-    """Return the mean cosine of some tokens with a hit, or 0 for a hit without windows."""
-    return math.fsum(tokens[row] for row in rows) / len(rows) if tokens else 0.0
 
 
 @lru_cache(maxsize=1024)  # 1,024 chunks take about 10 MB

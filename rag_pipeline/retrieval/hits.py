@@ -114,63 +114,44 @@ def widen_hits(
     Args:
         index: The collection to read the neighbours from.
         hits: The hits to expand; the result has the same order.
-        budget_tokens: Maximum size of an expanded text, in cl100k_base tokens; see `expand`.
-    """
-    sections = read_sections(index, [hit.metadata.doc_path for hit in hits])
-    widened = []
-    for hit in hits:
-        text, blocks = expand(hit.metadata, hit.text, sections, budget_tokens)
-        widened.append(replace(hit, expanded_text=text, expanded_blocks=blocks))
-    return widened
-
-
-def drop_weak(hits: list[ScoredChunk], share: float) -> list[ScoredChunk]:
-    """Return the hits whose score is at least a share of the best score, in the same order."""
-    least = share * max((hit.score for hit in hits), default=0.0)
-    return [hit for hit in hits if hit.score >= least]
-
-
-def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, list[Piece]]:
-    """Read all chunks of the documents, grouped by section.
-
-    Returns:
-        For each section's key (see `section_of`), its chunks in reading order.
+        budget_tokens: Maximum size of an expanded text, in cl100k_base tokens; see `_expand`.
     """
     sections: dict[str, list[Piece]] = {}
-    if not doc_paths:
-        return sections
-    for point in index.scroll(PointFilter.any_of(doc_path=tuple(sorted(set(doc_paths))))):
+    paths = sorted({hit.metadata.doc_path for hit in hits})
+    for point in index.scroll(PointFilter.any_of(doc_path=paths)) if paths else ():
         metadata = read_metadata(point.payload)
         sections.setdefault(_name_section(metadata), []).append(
             (metadata, read_text(point.payload))
         )
     for pieces in sections.values():
         pieces.sort(key=lambda piece: piece[0].chunk_index)
-    return sections
+    widened = []
+    for hit in hits:
+        text, blocks = _expand(hit, sections.get(_name_section(hit.metadata), []), budget_tokens)
+        widened.append(replace(hit, expanded_text=text, expanded_blocks=blocks))
+    return widened
 
 
-def expand(
-    hit: ChunkMetadata, text: str, sections: Mapping[str, list[Piece]], budget_tokens: int
+def _expand(
+    hit: ScoredChunk, pieces: Sequence[Piece], budget_tokens: int
 ) -> tuple[str, tuple[TextBlock, ...]]:
     """Join the text of a hit with the neighbouring chunks of its section that fit the budget.
 
     The next and the previous neighbour are added in turn.
 
     Args:
-        hit: The metadata of the hit.
-        text: The text of the hit. It is returned unchanged if no neighbour fits.
-        sections: The chunks of each section, as `read_sections` returns them.
+        hit: The hit. Its text is returned unchanged if no neighbour fits.
+        pieces: The chunks of its section, in reading order.
         budget_tokens: Maximum sum of the token counts of the joined chunks. Tokens in the overlap
             of two chunks count twice.
 
     Returns:
         The joined text, and the blocks of this text.
     """
-    pieces = sections.get(_name_section(hit), [])
     at = next((i for i, (piece, _) in enumerate(pieces) if piece.chunk_id == hit.chunk_id), None)
     if at is None:
-        return text, hit.blocks
-    first, last, spent = at, at, hit.token_count
+        return hit.text, hit.metadata.blocks
+    first, last, spent = at, at, hit.metadata.token_count
     grown = True
     while grown:
         grown = False
@@ -178,10 +159,11 @@ def expand(
             edge = last + 1 if step == 1 else first - 1
             if not 0 <= edge < len(pieces):
                 continue
-            tokens = pieces[edge][0].token_count
-            if spent + tokens > budget_tokens or not _adjoin(pieces, edge, edge - step):
+            added, known = pieces[edge][0], pieces[edge - step][0]
+            is_next = added.chunk_index - known.chunk_index == step
+            if spent + added.token_count > budget_tokens or not is_next:
                 continue
-            spent += tokens
+            spent += added.token_count
             first, last = min(first, edge), max(last, edge)
             grown = True
     return join_pieces(pieces[first : last + 1])
@@ -248,10 +230,6 @@ def _add_blocks(
             changed.append(len(blocks))
             blocks.append(replace(block, start=max(block.start, fresh) + shift, end=end))
     return _find_last(blocks, changed) or last
-
-
-def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:
-    return abs(pieces[one][0].chunk_index - pieces[other][0].chunk_index) == 1
 
 
 def _name_section(metadata: ChunkMetadata) -> str:

@@ -119,7 +119,15 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler()] if console else []
     if log_dir is not None:
-        _prepare_folder(log_dir)
+        try:
+            log_dir.mkdir(parents=True, exist_ok=True)
+            reason = "" if os.access(log_dir, os.W_OK) else "it is read-only"
+        except OSError as error:
+            reason = error.strerror or str(error)
+        if reason:
+            problem = f"the log folder {log_dir} in it cannot be written ({reason})"
+            remedy = "Set DATA_DIR to a folder that you can write, or pass log_to_files=False"
+            raise ConfigurationError("DATA_DIR", problem, remedy)
         handlers.append(
             SharedRotatingHandler(
                 log_dir / "retrieval.log",
@@ -135,18 +143,6 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
         _logger.addHandler(handler)
     _logger.setLevel(logging.INFO)
     _logger.propagate = not handlers
-
-
-def _prepare_folder(log_dir: Path) -> None:
-    try:
-        log_dir.mkdir(parents=True, exist_ok=True)
-        reason = "" if os.access(log_dir, os.W_OK) else "it is read-only"
-    except OSError as error:
-        reason = error.strerror or str(error)
-    if reason:
-        problem = f"the log folder {log_dir} in it cannot be written ({reason})"
-        remedy = "Set DATA_DIR to a folder that you can write, or pass log_to_files=False"
-        raise ConfigurationError("DATA_DIR", problem, remedy)
 
 
 def write_line(operation: Operation, error: Exception | None = None) -> None:

@@ -211,16 +211,19 @@ class RetrievalResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for `json.dumps`, with the fields of `SearchRecord`."""
+        same = (
+            "search_question",
+            "index_id",
+            "total_candidates",
+            "chunks",
+            "relatedness",
+            "notice",
+        )
         record = SearchRecord(
             question=self.query.question,
             mode=self.mode.value,
-            search_question=self.search_question,
-            index_id=self.index_id,
-            total_candidates=self.total_candidates,
-            chunks=self.chunks,
             verdict=self.verdict.value,
-            relatedness=self.relatedness,
-            notice=self.notice,
+            **{name: getattr(self, name) for name in same},
         )
         form: dict[str, Any] = to_json(record)
         return form

@@ -361,11 +361,13 @@ class OpenIndex:
 
     def ask_marks(self, questions: Sequence[str]) -> list[ChannelQuery]:
         """Return the searches for the chunks that spell out abbreviations of questions."""
-        return [
-            ChannelQuery(Channel.BM25, _join(self._encoder.encode_terms(marks)), _SPELLED)
-            for marks in map(mark_question, questions)
-            if marks
-        ]
+        asked = []
+        for marks in filter(None, map(mark_question, questions)):
+            vectors = self._encoder.encode_terms(marks)
+            indices = tuple(sorted({index for vector in vectors for index in vector.indices}))
+            vector = SparseVector(indices, (1.0,) * len(indices))
+            asked.append(ChannelQuery(Channel.BM25, vector, _SPELLED))
+        return asked
 
     def find_abbreviations(
         self, questions: Sequence[str], hits: Sequence[Sequence[tuple[PointId, float]]]
@@ -478,12 +480,6 @@ def section_of(doc_path: str, anchor: str | None, heading: str, tabs: Iterable[o
     Without an anchor, the key ends with the heading of the section. Each tab is a section.
     """
     return " > ".join([f"{doc_path}#{anchor or heading}", *map(str, tabs)])
-
-
-def _join(vectors: Sequence[SparseVector]) -> SparseVector:
-    """Return a vector with the terms of all vectors, each with weight 1."""
-    indices = sorted({index for vector in vectors for index in vector.indices})
-    return SparseVector(tuple(indices), (1.0,) * len(indices))
 
 
 def _list_editions(outline: Outline, site: SiteSettings) -> dict[tuple[str, ...], Edition]:

@@ -50,7 +50,7 @@ def open_retriever(
             the links of the collection were built with.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
-    from rag_pipeline.adapters.connect import (  # noqa: PLC0415  # see module  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.connect import (  # noqa: PLC0415  # see module
         choose_site,
         connect_catalog,
         connect_embedder,
@@ -58,9 +58,9 @@ def open_retriever(
         read_running_ingestion,
     )
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
-    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
+    from rag_pipeline.core.settings import EmbeddingProvider, load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.core.text.terms import load_everyday_words  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.limits import Protection  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.limits import Protection, ServiceLimits  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
@@ -69,6 +69,13 @@ def open_retriever(
     catalog = connect_catalog(chosen)
     embedder = connect_embedder(chosen, catalog)
     space = EmbeddingSpace(embedder.model, FORMAT_VERSION)
+    if limits is None:
+        limits, waits_s = ServiceLimits(), catalog.timeout_s
+        if embedder.model.provider != EmbeddingProvider.LOCAL:
+            waits_s += chosen.embedding_timeout_s
+        longer_s = max(0.0, waits_s + _OWN_TIMEOUTS_FIRST_S - limits.query_s)
+        query_s, batch_s = limits.query_s + longer_s, limits.batch_s + longer_s
+        limits = replace(limits, query_s=query_s, batch_s=batch_s)
     return Retriever(
         embedder,
         Bm25Encoder(),
@@ -95,18 +102,5 @@ def open_retriever(
         ),
         reranker=reranker,
         selection_embedder=selection_embedder or connect_selection_embedder(),
-        protection=Protection(
-            limits or _derive_limits(chosen, embedder.model.provider, catalog.timeout_s),
-        ),
+        protection=Protection(limits),
     )
-
-
-def _derive_limits(settings: Settings, provider: str, waits_s: float) -> ServiceLimits:
-    from rag_pipeline.core.settings import EmbeddingProvider  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.limits import ServiceLimits  # noqa: PLC0415  # see module
-
-    if provider != EmbeddingProvider.LOCAL:
-        waits_s += settings.embedding_timeout_s
-    plan = ServiceLimits()
-    longer_s = max(0.0, waits_s + _OWN_TIMEOUTS_FIRST_S - plan.query_s)
-    return replace(plan, query_s=plan.query_s + longer_s, batch_s=plan.batch_s + longer_s)

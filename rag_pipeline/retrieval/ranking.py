@@ -206,7 +206,11 @@ def fuse(
     dense = Distribution.of([*near_dense, *far_dense])
     windows = Distribution.of([*near_windows, *far_windows])
     bm25 = Distribution.of([*near_bm25, *far_bm25])
-    bm25_weight = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
+    trust = 1.0
+    if term_weight > 0 and weights.semantic > 0:  # vectors that do not count get no weight
+        best_bm25 = max((candidate.bm25 for candidate in candidates), default=0.0)
+        trust = min(1.0, best_bm25 / term_weight / FULL_COVER)
+    bm25_weight = weights.bm25 * trust
     windows_weight = (weights.semantic + weights.bm25 - bm25_weight) * weights.windows
     dense_weight = weights.semantic + weights.bm25 - bm25_weight - windows_weight
     placed = zip(
@@ -222,7 +226,10 @@ def fuse(
     by_document: dict[str, list[float]] = defaultdict(list)
     for candidate, score in zip(candidates, fused, strict=True):
         by_document[candidate.place.page].append(score)
-    means = {path: _mean_of_best(scores) for path, scores in by_document.items()}
+    best = {
+        path: sorted(scores, reverse=True)[:DOCUMENT_DEPTH] for path, scores in by_document.items()
+    }
+    means = {path: math.fsum(scores) / len(scores) for path, scores in best.items()}
     ranked = [
         Ranked(candidate, score + weights.document * means[candidate.place.page])
         for candidate, score in zip(candidates, fused, strict=True)
@@ -288,20 +295,6 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
         level = min(level, max(0.0, min(1.0, nearest) * share))
         scaled.append(level)
     return scaled
-
-
-def _trust_bm25(
-    candidates: Sequence[Candidate], weights: FusionWeights, term_weight: float
-) -> float:
-    if term_weight <= 0 or weights.semantic == 0:  # vectors that do not count get no weight
-        return 1.0
-    best = max((candidate.bm25 for candidate in candidates), default=0.0)
-    return min(1.0, best / term_weight / FULL_COVER)
-
-
-def _mean_of_best(scores: list[float]) -> float:
-    best = sorted(scores, reverse=True)[:DOCUMENT_DEPTH]
-    return math.fsum(best) / len(best)
 
 
 def _rank_key(hit: Ranked) -> tuple[float, str, bool, int, int]:

@@ -26,7 +26,7 @@ from rag_pipeline.core.sources import DEFAULT_EDITION, Edition, Source
 from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
-from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
+from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
 from rag_pipeline.retrieval.limits import Protection
 from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
@@ -370,7 +370,8 @@ class Retriever(Closing):
         query = search.query
         if self._reranker is not None and hits:
             hits = rerank_hits(self._reranker, query.question, hits)[: query.result_count]
-        hits = drop_weak(hits, query.min_relative_score)
+        least = query.min_relative_score * max((hit.score for hit in hits), default=0.0)
+        hits = [hit for hit in hits if hit.score >= least]
         if query.expand_to_section_tokens is not None:
             hits = widen_hits(store, hits, query.expand_to_section_tokens)
         return hits
@@ -390,8 +391,9 @@ class Retriever(Closing):
         except (StoreError, EmbeddingError) as error:
             operation.details["correction"] = error.code
             return results
-        found = dict(zip(other, corrected, strict=True))
-        return [choose_result(entry, found.get(at)) for at, entry in enumerate(results)]
+        for at, found in zip(other, corrected, strict=True):
+            results[at] = choose_result(results[at], found)
+        return results
 
     def _probe(self, index: PointStore) -> None:
         model = self._embedder.model

@@ -145,13 +145,13 @@ def prepare_searches(
         EmbeddingDimensionError: The dimension of a vector differs from the model's.
     """
     known = abbreviations or [()] * len(queries)
-    parts = {text: split_question(text) for text in {query.question.strip() for query in queries}}
-    asked = [
-        (text, own)
-        for query, own in zip(queries, known, strict=True)
-        for text in (query.question.strip(), *parts[query.question.strip()])
-    ]
-    spelled = {spell_out(text, own): find_form_words(text) for text, own in asked}
+    texts = [query.question.strip() for query in queries]
+    asked = [(text, *split_question(text)) for text in texts]
+    spelled = {
+        spell_out(text, own): find_form_words(text)
+        for group, own in zip(asked, known, strict=True)
+        for text in group
+    }
     vectors = _embed(embedder, spelled)
 
     def begin(
@@ -172,9 +172,8 @@ def prepare_searches(
         )
 
     searches = []
-    for query, own in zip(queries, known, strict=True):
-        text = query.question.strip()
-        own_parts = tuple(begin(query, part, own) for part in parts[text])
+    for query, own, (text, *parts) in zip(queries, known, asked, strict=True):
+        own_parts = tuple(begin(query, part, own) for part in parts)
         searches.append(begin(query, text, own, own_parts))
     return searches
 
@@ -261,7 +260,9 @@ def split_question(question: str) -> tuple[str, ...]:
         for clause in CLAUSE.split(sentence)
     ]
     asked = [
-        clause for clause in clauses if ASKS.match(clause) and _count_terms(clause) >= CLAUSE_TERMS
+        clause
+        for clause in clauses
+        if ASKS.match(clause) and len(set(extract_terms(clause))) >= CLAUSE_TERMS
     ]
     if len(asked) >= 2:
         return tuple(asked[:MAX_PARTS])
@@ -269,7 +270,7 @@ def split_question(question: str) -> tuple[str, ...]:
         match = pattern.search(question.strip(" .?!"))
         if match is not None:
             pair = (match["one"].strip(" ,"), match["other"].strip(" ,"))
-            if all(_count_terms(part) >= PAIR_TERMS for part in pair):
+            if all(len(set(extract_terms(part))) >= PAIR_TERMS for part in pair):
                 return pair
     return ()
 
@@ -302,30 +303,23 @@ def _embed(
     embedder: Embedder, texts: Mapping[str, Sequence[tuple[int, int]]]
 ) -> dict[str, QuestionVectors]:
     """Return the vectors of each text. The texts are mapped to the places of their form words."""
+    model = embedder.model
+
+    def embed(text: str) -> QuestionVectors:
+        if model.window_words is not None:
+            vectors = cast("WindowEmbedder", embedder).embed_question(text)
+            return keep_content_tokens(text, vectors, texts[text])
+        dense = embedder.embed_query(text)
+        return QuestionVectors(dense, dense[np.newaxis])
+
     if len(texts) <= 1:
-        found = {text: _embed_one(embedder, text, forms) for text, forms in texts.items()}
+        found = {text: embed(text) for text in texts}
     else:
         with ThreadPoolExecutor(min(_PARALLEL, len(texts))) as pool:
-            rows = pool.map(lambda entry: _embed_one(embedder, *entry), texts.items())
-            found = dict(zip(texts, rows, strict=True))
-    model = embedder.model
+            found = dict(zip(texts, pool.map(embed, texts), strict=True))
     for vectors in found.values():
         if vectors.dense.shape != (model.dim,):
             raise EmbeddingDimensionError(
                 model.model, f"{model.dim} dimensions", f"shape {vectors.dense.shape}"
             )
     return found
-
-
-def _embed_one(
-    embedder: Embedder, text: str, form_words: Sequence[tuple[int, int]]
-) -> QuestionVectors:
-    if embedder.model.window_words is not None:
-        vectors = cast("WindowEmbedder", embedder).embed_question(text)
-        return keep_content_tokens(text, vectors, form_words)
-    dense = embedder.embed_query(text)
-    return QuestionVectors(dense, dense[np.newaxis])
-
-
-def _count_terms(text: str) -> int:
-    return len(set(extract_terms(text)))

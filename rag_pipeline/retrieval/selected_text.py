@@ -8,7 +8,7 @@ question are data: instructions in them are not followed.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentIdError
@@ -78,10 +78,15 @@ def retrieve_selected(
     source = find_source(sources, query.source_doc_path or "")
     if query.source_url:
         source = find_source_at(sources, query.source_url, site)
-    citation = _cite(query, site, source)
-    metadata = _describe(query, text, citation, source)
-    version, locale = name_edition(metadata)
-    citation = replace(citation, version=version, locale=locale)
+    metadata = _describe(query, text, site, source)
+    citation = Citation(
+        metadata.title,
+        metadata.section_heading,
+        metadata.url,
+        metadata.module,
+        metadata.chapter,
+        *name_edition(metadata),
+    )
     chunk = ScoredChunk(metadata.chunk_id, text, 1.0, metadata, citation)
     return RetrievalResult(
         (chunk,), query, Mode.SELECTED_TEXT_ONLY, 1, verdict, relatedness, notice
@@ -97,21 +102,6 @@ def _trim(selection: str) -> str:
     text = selection.strip()
     indentation = selection[: selection.index(text)].rpartition("\n")[2]
     return f"{indentation}{text}" if indentation and f"\n{indentation}" in text else text
-
-
-def _cite(query: Query, site: SiteSettings, source: Source | None) -> Citation:
-    path = find_place(source, query.source_doc_path or "")
-    section = query.source_section or ""
-    folders, stem = path.split("/")[:-1], posixpath.splitext(posixpath.basename(path))[0]
-    named = folders[-1] if stem.lower() in {"index", "readme"} and folders else stem
-    title = named.replace("-", " ").replace("_", " ").strip() or "Selected text"
-    return Citation(
-        title=title[0].upper() + title[1:],
-        section=section,
-        url=_link(query, site, source),
-        module=folders[0] if folders else "",
-        chapter=folders[1] if len(folders) > 1 else "",
-    )
 
 
 def _link(query: Query, site: SiteSettings, source: Source | None) -> str:
@@ -133,28 +123,35 @@ def _link(query: Query, site: SiteSettings, source: Source | None) -> str:
     return link_to_anchor(page_url, anchor)
 
 
-def _describe(query: Query, text: str, citation: Citation, source: Source | None) -> ChunkMetadata:
-    content_hash = hash_text(text)
-    edition = find_edition(source, query.source_doc_path or "")
+def _describe(query: Query, text: str, site: SiteSettings, source: Source | None) -> ChunkMetadata:
+    """Return the metadata of the selected text, which is in no collection."""
+    doc_path, section = query.source_doc_path or "", query.source_section or ""
+    path = find_place(source, doc_path)
+    folders, stem = path.split("/")[:-1], posixpath.splitext(posixpath.basename(path))[0]
+    named = folders[-1] if stem.lower() in {"index", "readme"} and folders else stem
+    title = named.replace("-", " ").replace("_", " ").strip() or "Selected text"
+    title = title[0].upper() + title[1:]
+    edition = asdict(find_edition(source, doc_path))
+    del edition["common_path"]
     return ChunkMetadata(
         chunk_id=hash_text(f"selection::{text}")[:16],
-        doc_path=query.source_doc_path or "",
-        module=citation.module,
-        chapter=citation.chapter,
-        title=citation.title,
+        doc_path=doc_path,
+        module=folders[0] if folders else "",
+        chapter=folders[1] if len(folders) > 1 else "",
+        title=title,
         description="",
-        section_heading=citation.section,
-        heading_breadcrumb=tuple(part for part in (citation.title, citation.section) if part),
+        section_heading=section,
+        heading_breadcrumb=tuple(part for part in (title, section) if part),
         heading_level=0,
         anchor=None,
-        url=citation.url,
+        url=_link(query, site, source),
         chunk_index=0,
         content_type=ContentType.PROSE.value,
         tags=(),
         learning_objectives=(),
-        sidebar_label=citation.title,
+        sidebar_label=title,
         sidebar_position=None,
-        content_hash=content_hash,
+        content_hash=hash_text(text),
         word_count=len(extract_words(text)),
         token_count=0,
         start_line=1,
@@ -162,10 +159,5 @@ def _describe(query: Query, text: str, citation: Citation, source: Source | None
         start_byte=0,
         end_byte=len(text.encode()),
         ingested_at="",
-        source=edition.source,
-        version=edition.version,
-        version_label=edition.version_label,
-        is_latest=edition.is_latest,
-        locale=edition.locale,
-        is_default_locale=edition.is_default_locale,
+        **edition,
     )

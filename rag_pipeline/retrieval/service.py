@@ -23,7 +23,7 @@ from rag_pipeline.retrieval.queries import DEFAULT_TOP_K, Query, QueryFilters
 
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols import PointStore
-    from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
+    from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
 
 _STATS_FRESH_S: Final = 30.0
@@ -234,9 +234,25 @@ class RetrievalService(Closing):
         with self._protection.watch(operation_name, questions, limit_s) as operation:
             results = self.retriever.find(queries, operation)
             with operation.measure("validate"):
-                _require_valid(results)
+                for result in results:
+                    broken = [one for one in check_results(result.chunks).values() if one]
+                    if broken:
+                        raise ResultInvalidError(
+                            f"the search returned an invalid result: {broken[0]}. Run "
+                            "`rag-pipeline audit` to check the collection"
+                        )
         latency_ms = operation.elapsed_ms
-        return [_respond(result, latency_ms, operation.timings_ms) for result in results]
+        return [
+            SearchResponse(
+                query=result.query.question,
+                results=[_describe(chunk) for chunk in result.chunks],
+                total_results=len(result.chunks),
+                latency_ms=latency_ms,
+                timings_ms=dict(operation.timings_ms),
+                status="success",
+            )
+            for result in results
+        ]
 
 
 def read_stats(index: PointStore, name: str) -> CollectionStats:
@@ -255,29 +271,6 @@ def read_peak_mb() -> float:
     """Return the highest resident memory of this process so far in MB (10^6 bytes)."""
     unit = 1 if sys.platform == "darwin" else 1024  # macOS counts in bytes, others in KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
-
-
-def _require_valid(results: Sequence[RetrievalResult]) -> None:
-    for result in results:
-        broken = [problem for problem in check_results(result.chunks).values() if problem]
-        if broken:
-            raise ResultInvalidError(
-                f"the search returned an invalid result: {broken[0]}. Run `rag-pipeline audit` to "
-                "check the collection"
-            )
-
-
-def _respond(
-    result: RetrievalResult, latency_ms: float, timings: dict[str, float]
-) -> SearchResponse:
-    return SearchResponse(
-        query=result.query.question,
-        results=[_describe(chunk) for chunk in result.chunks],
-        total_results=len(result.chunks),
-        latency_ms=latency_ms,
-        timings_ms=dict(timings),
-        status="success",
-    )
 
 
 def _describe(chunk: ScoredChunk) -> SearchResult:

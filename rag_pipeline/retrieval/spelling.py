@@ -60,29 +60,19 @@ def correct_queries(
     """
     if load_everyday_words is None:
         return {}
-    words = [
-        () if one.query.exact_words else find_misspelled(one.evidence, load_everyday_words)
-        for one in results
-    ]
-    asked = [
-        (
-            result.query.question
-            if result.query.exact_words
-            else write_symbols(result.query.question),
-            own,
-            result.evidence.corpus if result.evidence else ALL_POINTS,
-        )
-        for result, own in zip(results, words, strict=True)
-    ]
+    asked = []
+    for result in results:
+        is_exact, question = result.query.exact_words, result.query.question
+        words = () if is_exact else find_misspelled(result.evidence, load_everyday_words)
+        corpus = result.evidence.corpus if result.evidence else ALL_POINTS
+        asked.append((question if is_exact else write_symbols(question), words, corpus))
     corrected: Sequence[str | None] = [None] * len(asked)
-    if any(words):
+    if any(words for _, words, _ in asked):
         corrected = read(lambda index: [correct_question(index, encoder, *one) for one in asked])
     return {
         at: replace(result.query, question=question)
-        for at, (result, found, (written, *_)) in enumerate(
-            zip(results, corrected, asked, strict=True)
-        )
-        if (question := found or written) != result.query.question
+        for at, (result, found, one) in enumerate(zip(results, corrected, asked, strict=True))
+        if (question := found or one[0]) != result.query.question
     }
 
 
@@ -174,7 +164,7 @@ def correct_question(
     return None if corrected == question else corrected
 
 
-def choose_result(asked: RetrievalResult, corrected: RetrievalResult | None) -> RetrievalResult:
+def choose_result(asked: RetrievalResult, corrected: RetrievalResult) -> RetrievalResult:
     """Return the better of the results for a question as asked and as corrected.
 
     The corrected question is better if its gain in the share of its words that the book knows is
@@ -182,7 +172,7 @@ def choose_result(asked: RetrievalResult, corrected: RetrievalResult | None) -> 
     lacks is not taken. The better result then has the query as asked, and the corrected question
     as `search_question`.
     """
-    if corrected is None or _rate(corrected) <= _rate(asked):
+    if _rate(corrected) <= _rate(asked):
         return asked
     before = {entry.term for entry in asked.evidence.terms} if asked.evidence else set()
     terms = corrected.evidence.terms if corrected.evidence else ()

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.retrieval import open_retriever
-from rag_pipeline_tests.retrieval.indexed_book import (
-    PAGES,
-    build_collection,
-    make_points,
-    make_settings,
-)
+from rag_pipeline_tests.retrieval.indexed_book import PAGES, open_book
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +17,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
     """An open retriever over a real collection of the tiny book."""
-    settings = make_settings(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
-    build_collection(settings, make_points(PAGES))
-    with open_retriever(settings) as opened:
+    with open_book(tmp_path_factory.mktemp("book"), PAGES) as opened:
         yield opened
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.retrieval import open_retriever
+from rag_pipeline_tests.retrieval.disturbances import FlakySession
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -41,3 +42,9 @@ def retriever(book_settings: Settings) -> Iterator[Retriever]:
     """An open retriever over the collection of the tiny book."""
     with open_retriever(book_settings) as opened:
         yield opened
+
+
+@pytest.fixture
+def flaky(retriever: Retriever) -> FlakySession:
+    """A session over the tiny book that can be made to fail or hang."""
+    return FlakySession(retriever.session)

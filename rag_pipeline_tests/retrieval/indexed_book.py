@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +19,15 @@ from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.stages import embed_chunks
 from rag_pipeline.ingestion.writing import build_payloads
+from rag_pipeline.retrieval import open_retriever
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.protocols import EmbeddingCache
     from rag_pipeline.core.sources import Edition
+    from rag_pipeline.retrieval import Retriever
 
 LIMITS = ChunkLimits(min_tokens=30, target_tokens=60, max_tokens=90, overlap_tokens=15)
 
@@ -205,6 +208,15 @@ def build_collection(settings: Settings, points: Sequence[Point]) -> str:
     store.close()
     catalog.switch_to(store.collection_id)
     return store.collection_id
+
+
+@contextmanager
+def open_book(folder: Path, pages: Mapping[str, str]) -> Iterator[Retriever]:
+    """Index pages in a folder, and yield a retriever over them."""
+    settings = make_settings(folder)
+    build_collection(settings, make_points(pages))
+    with open_retriever(settings) as opened:
+        yield opened
 
 
 def move_points(points: Sequence[Point], edition: Edition, folder: str) -> list[Point]:

@@ -19,8 +19,8 @@ from rag_pipeline.retrieval import (
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
-    make_points,
     make_settings,
+    open_book,
 )
 
 if TYPE_CHECKING:
@@ -94,10 +94,7 @@ def test_pages_are_in_the_order_of_the_sidebar_and_numbers_count_by_value(tmp_pa
         "module-10/page-9.md": PLAIN,
         "module-10/page-10.md": PLAIN,
     }
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points(dict(sorted(order.items()))))
-
-    with open_retriever(settings) as retriever:
+    with open_book(tmp_path, dict(sorted(order.items()))) as retriever:
         assert [page.doc_path for page in read_contents(retriever)] == list(order)
 
 
@@ -135,10 +132,7 @@ def test_a_page_is_read_as_it_is_in_its_source(retriever: Retriever, doc_path: s
 
 def test_a_section_contains_its_subsections_only(tmp_path: Path) -> None:
     text = "# P\n\n## A\n\nIn A.\n\n### A1\n\nIn A1.\n\n## B\n\nIn B.\n"
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points({"p.md": text}))
-
-    with open_retriever(settings) as retriever:
+    with open_book(tmp_path, {"p.md": text}) as retriever:
         assert read_section(retriever, "/book/docs/p#a").text == (
             "## A\n\nIn A.\n\n### A1\n\nIn A1."
         )
@@ -212,9 +206,7 @@ def test_a_text_has_the_entries_of_its_terms_and_symbols(
     tmp_path: Path, text: str, entries: list[str]
 ) -> None:
     pages = {"glossary.md": GLOSSARY, "walking.md": "# Walking\n\n## Gait\n\nA zero moment point."}
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points(pages))
-    with open_retriever(settings) as retriever:
+    with open_book(tmp_path, pages) as retriever:
         found = find_entries(retriever, text)
 
     assert [entry.section for entry in found] == entries

@@ -20,14 +20,20 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols import ChannelQuery
-    from rag_pipeline.retrieval import Retriever
+    from rag_pipeline.retrieval import Evidence, Retriever
+
+
+def find_evidence(retriever: Retriever, query: Query) -> Evidence:
+    """Return the evidence of a query in normal mode."""
+    evidence = retriever.retrieve(query).evidence
+    assert evidence is not None
+    return evidence
 
 
 def test_each_term_has_its_word_its_weight_and_whether_the_book_contains_it(
     retriever: Retriever,
 ) -> None:
-    evidence = retriever.retrieve(Query("Which grippers use_sim_time on a Quadrotor?")).evidence
-    assert evidence is not None
+    evidence = find_evidence(retriever, Query("Which grippers use_sim_time on a Quadrotor?"))
     terms = {entry.term: entry for entry in evidence.terms}
     assert terms["gripper"].known
     assert terms["gripper"].word == "grippers"
@@ -38,8 +44,7 @@ def test_each_term_has_its_word_its_weight_and_whether_the_book_contains_it(
 
 
 def test_rarer_terms_weigh_more(retriever: Retriever) -> None:
-    evidence = retriever.retrieve(Query("scanner rubber")).evidence
-    assert evidence is not None
+    evidence = find_evidence(retriever, Query("scanner rubber"))
     scanner, rubber = evidence.terms
     assert rubber.weight > scanner.weight
 
@@ -48,10 +53,8 @@ def test_filters_change_the_chunk_count_but_not_the_term_weights(
     retriever: Retriever,
 ) -> None:
     question = "How does a gripper close?"
-    whole = retriever.retrieve(Query(question)).evidence
-    part = retriever.retrieve(Query(question, filters=QueryFilters(modules=["module-2"]))).evidence
-    assert whole is not None
-    assert part is not None
+    whole = find_evidence(retriever, Query(question))
+    part = find_evidence(retriever, Query(question, filters=QueryFilters(modules=["module-2"])))
     assert 0 < part.chunk_count < whole.chunk_count
     assert part.terms == whole.terms
 
@@ -124,15 +127,12 @@ def test_words_are_compared_with_five_passages_for_every_top_k(
 
 def test_without_a_passage_or_a_content_word_no_words_are_compared(retriever: Retriever) -> None:
     for query in (Query("lidar", filters=QueryFilters(tags=["none"])), Query("what is it?")):
-        evidence = retriever.retrieve(query).evidence
-        assert evidence is not None
-        assert evidence.words == ()
+        assert find_evidence(retriever, query).words == ()
 
 
 def test_a_long_question_is_weighed_by_its_first_terms(retriever: Retriever) -> None:
     question = " ".join(f"word{number}x" for number in range(300))
-    evidence = retriever.retrieve(Query(question)).evidence
-    assert evidence is not None
+    evidence = find_evidence(retriever, Query(question))
     assert len(evidence.terms) == MAX_TERMS
 
 
@@ -170,25 +170,20 @@ def test_unrelated_questions_are_measured_once_per_collection(
 
 
 def test_a_model_with_windows_needs_no_unrelated_questions(retriever: Retriever) -> None:
-    evidence = retriever.retrieve(Query("soft gripper")).evidence
-    assert evidence is not None
+    evidence = find_evidence(retriever, Query("soft gripper"))
     assert evidence.unrelated is None
 
 
 def test_an_identifier_weighs_no_more_than_its_heaviest_term(retriever: Retriever) -> None:
-    evidence = retriever.retrieve(Query("use_sim_time")).evidence
-    assert evidence is not None
+    evidence = find_evidence(retriever, Query("use_sim_time"))
     found = {entry.term: entry.weight for entry in evidence.terms}
-    (alone,) = retriever.retrieve(Query("sim")).evidence.terms  # type: ignore[union-attr]
+    (alone,) = find_evidence(retriever, Query("sim")).terms
     assert found["sim"] < alone.weight
     assert sum(found.values()) < len(found) * alone.weight
 
 
 def test_words_of_the_form_weigh_little_and_are_not_compared(retriever: Retriever) -> None:
-    plain = retriever.retrieve(Query("gripper code")).evidence
-    asked = retriever.retrieve(Query("code of a gripper")).evidence
-    assert plain is not None
-    assert asked is not None
+    asked = find_evidence(retriever, Query("code of a gripper"))
     weights = {entry.term: entry.weight for entry in asked.terms}
     assert weights["code"] < min(entry.weight for entry in asked.terms if entry.term != "code")
     assert [word.word for word in asked.words] == ["gripper"]

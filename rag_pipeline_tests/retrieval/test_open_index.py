@@ -8,9 +8,11 @@ import pytest
 
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.retrieval import Query, open_index, open_retriever
+from rag_pipeline.retrieval import Query, open_index
 from rag_pipeline.retrieval.open_index import OpenIndex
-from rag_pipeline_tests.retrieval.indexed_book import build_collection, make_points, make_settings
+from rag_pipeline_tests.retrieval.indexed_book import (
+    open_book,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +60,7 @@ def test_abbreviations_are_read_from_the_chunks_that_spell_them_out(tmp_path: Pa
         "boxes.md": "# Boxes\n\n## Duplicates\n\nNon-maximum suppression (NMS) drops duplicates.\n",
         "more.md": "# More\n\n## Thresholds\n\nNMS needs a threshold.\n\n## Noise\n\nA filter.\n",
     }
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points(pages))
-    with open_retriever(settings) as opened:
+    with open_book(tmp_path, pages) as opened:
         asked = ["what is NMS", "non-maximum suppression", "filter"]
         short, long, other = opened.read_index(
             lambda index: index.find_abbreviations(

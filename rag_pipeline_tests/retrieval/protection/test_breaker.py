@@ -21,83 +21,77 @@ def call(breaker: CircuitBreaker, action: Callable[[], _Result]) -> _Result:
         return action()
 
 
-def test_a_failed_probe_keeps_the_breaker_open() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
+class Breaking:
+    """A breaker that opens after one failure for ten seconds, with a clock that the test sets."""
 
-    def fail() -> None:
-        raise StoreUnavailableError("down")
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: self.now)
 
+    def fail(self, match: str) -> None:
+        """Let a call fail; the error must say something."""
+
+        def fail() -> None:
+            raise StoreUnavailableError("down")
+
+        with pytest.raises(StoreUnavailableError, match=match):
+            call(self.breaker, fail)
+
+
+@pytest.fixture
+def breaking() -> Breaking:
+    """A breaker, and what makes it open."""
+    return Breaking()
+
+
+def test_a_failed_probe_keeps_the_breaker_open(breaking: Breaking) -> None:
     for expected in ("down", "calls are paused"):
-        with pytest.raises(StoreUnavailableError, match=expected):
-            call(breaker, fail)
-    now[0] = 11.0
-    assert breaker.state == "half-open"
-    with pytest.raises(StoreUnavailableError, match="down"):
-        call(breaker, fail)
-    assert breaker.state == "open"
-    now[0] = 22.0
-    assert call(breaker, lambda: 7) == 7
-    assert breaker.state == "closed"
+        breaking.fail(expected)
+    breaking.now = 11.0
+    assert breaking.breaker.state == "half-open"
+    breaking.fail("down")
+    assert breaking.breaker.state == "open"
+    breaking.now = 22.0
+    assert call(breaking.breaker, lambda: 7) == 7
+    assert breaking.breaker.state == "closed"
 
 
-def test_only_one_probe_passes_at_a_time() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
-    with pytest.raises(StoreUnavailableError, match="down"):
-        call(breaker, fail)
-    now[0] = 11.0
+def test_only_one_probe_passes_at_a_time(breaking: Breaking) -> None:
+    breaking.fail("down")
+    breaking.now = 11.0
 
     def probe() -> int:
-        with pytest.raises(StoreUnavailableError, match="paused"):
-            call(breaker, lambda: 0)
+        breaking.fail("paused")
         return 7
 
-    assert call(breaker, probe) == 7
+    assert call(breaking.breaker, probe) == 7
 
 
-def test_the_success_of_a_call_from_before_the_breaker_opened_is_ignored() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
+def test_the_success_of_a_call_from_before_the_breaker_opened_is_ignored(
+    breaking: Breaking,
+) -> None:
     def fail_while_open() -> int:
-        with pytest.raises(StoreUnavailableError, match="down"):
-            call(breaker, fail)
+        breaking.fail("down")
         return 7
 
-    assert call(breaker, fail_while_open) == 7  # the call began while the breaker was closed
-    assert breaker.state == "open"
+    assert call(breaking.breaker, fail_while_open) == 7  # it began while the breaker was closed
+    assert breaking.breaker.state == "open"
 
 
-def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store", lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
+def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker(breaking: Breaking) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(StoreUnavailableError, match="down"):
-        call(breaker, fail)
-    now[0] = 11.0
+    breaking.fail("down")
+    breaking.now = 11.0
     with pytest.raises(KeyboardInterrupt):
-        call(breaker, interrupt)
-    assert breaker.state == "half-open"
-    assert call(breaker, lambda: 7) == 7
+        call(breaking.breaker, interrupt)
+    assert breaking.breaker.state == "half-open"
+    assert call(breaking.breaker, lambda: 7) == 7
 
 
-def test_errors_that_are_not_transient_never_open_the_breaker() -> None:
-    breaker = CircuitBreaker(1, 10.0, StoreUnavailableError, "store")
+def test_errors_that_are_not_transient_never_open_the_breaker(breaking: Breaking) -> None:
     for _ in range(3):
         with pytest.raises(QueryError):
-            call(breaker, lambda: (_ for _ in ()).throw(QueryError("bad")))
-    assert breaker.state == "closed"
+            call(breaking.breaker, lambda: (_ for _ in ()).throw(QueryError("bad")))
+    assert breaking.breaker.state == "closed"

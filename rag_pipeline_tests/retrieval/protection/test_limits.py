@@ -47,12 +47,6 @@ QUESTION = "How does a soft gripper pick up an egg?"
 SHORT = ServiceLimits(query_s=3.0, breaker_failures=2, breaker_reset_s=60.0)
 
 
-@pytest.fixture
-def flaky(retriever: Retriever) -> FlakySession:
-    """A session over the tiny book that can be made to fail or hang."""
-    return FlakySession(retriever.session)
-
-
 def protect(session: object, limits: ServiceLimits = SHORT, **parts: Any) -> Retriever:  # noqa: ANN401  # arguments of Retriever
     """Return a retriever over the session with the given limits."""
     store: Any = session
@@ -78,21 +72,28 @@ def given_up_in_time() -> Iterator[None]:
     assert time.perf_counter() - start < 25.0
 
 
+def serve(retriever: Retriever, settings: Settings) -> RetrievalService:
+    """Return a search service over the retriever, with limits of its own."""
+    return RetrievalService(settings, retriever=retriever, limits=SHORT, log_to_files=False)
+
+
 @pytest.mark.slow
-def test_an_answer_times_out_when_the_store_hangs(
+def test_answers_and_searches_time_out_when_the_store_hangs(
     book_settings: Settings, flaky: FlakySession
 ) -> None:
     retriever = protect(flaky)
     warm(retriever)
+    service = serve(retriever, book_settings)
     flaky.hang = Event()
-    with given_up_in_time(), pytest.raises(StoreTimeoutError) as caught:
-        ask(retriever, book_settings)
-    assert (caught.value.code, caught.value.http_status) == ("QDRANT_TIMEOUT", 504)
+    for call in (lambda: ask(retriever, book_settings), lambda: service.search(QUESTION)):
+        with given_up_in_time(), pytest.raises(StoreTimeoutError) as caught:
+            call()
+        assert (caught.value.code, caught.value.http_status) == ("QDRANT_TIMEOUT", 504)
     flaky.hang.set()
 
 
 @pytest.mark.slow
-def test_an_answer_times_out_when_the_embedding_service_hangs(
+def test_answers_and_searches_time_out_when_the_embedding_service_hangs(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     let_go = Event()
@@ -103,8 +104,11 @@ def test_an_answer_times_out_when_the_embedding_service_hangs(
             return super().embed_question(text)
 
     hung = protect(retriever.session, embedder=Hung())
-    with given_up_in_time(), pytest.raises(EmbeddingTimeoutError):
-        ask(hung, book_settings)
+    service = serve(hung, book_settings)
+    for call in (lambda: ask(hung, book_settings), lambda: service.search(QUESTION)):
+        with given_up_in_time(), pytest.raises(EmbeddingTimeoutError) as caught:
+            call()
+        assert (caught.value.code, caught.value.http_status) == ("EMBEDDING_FAILED", 500)
     let_go.set()
 
 

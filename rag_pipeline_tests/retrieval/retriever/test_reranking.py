@@ -22,45 +22,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
 
 
-class _Backwards:
-    """A `Reranker` whose scores reverse the order of the passages."""
-
-    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        del question
-        return [at / len(texts) for at in range(len(texts))]
-
-
-def test_a_reranker_decides_the_order(book_settings: Settings, retriever: Retriever) -> None:
-    plain = retriever.retrieve(Query(QUESTIONS[0], top_k=20))
-    retriever.close()
-    with open_retriever(book_settings, reranker=_Backwards()) as other:
-        turned = other.retrieve(Query(QUESTIONS[0], top_k=2))
-    assert [hit.chunk_id for hit in turned.chunks] == [
-        hit.chunk_id for hit in (plain.chunks[7], plain.chunks[6])
-    ]
-
-
-class _Logits:
-    """A `Reranker` whose scores are all above 1 and reverse the order of the passages."""
-
-    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        assert question
-        return [3.0 + number for number in range(len(texts))]
-
-
-def test_reranker_scores_above_1_keep_their_order_and_become_1(
-    book_settings: Settings, retriever: Retriever
-) -> None:
-    plain = retriever.retrieve(Query(QUESTIONS[0], top_k=20))
-    retriever.close()
-    with open_retriever(book_settings, reranker=_Logits()) as other:
-        turned = other.retrieve(Query(QUESTIONS[0], top_k=2))
-    assert [hit.chunk_id for hit in turned.chunks] == [
-        hit.chunk_id for hit in (plain.chunks[7], plain.chunks[6])
-    ]
-    assert [hit.score for hit in turned.chunks] == [1.0, 1.0]
-
-
 class _Scores:
     """A `Reranker` whose scores are computed by a function from the number of passages."""
 
@@ -68,8 +29,31 @@ class _Scores:
         self._score = score
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        del question
+        assert question
         return cast("list[float]", self._score(len(texts)))
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [
+        (lambda count: [at / count for at in range(count)], [7 / 8, 6 / 8]),
+        (lambda count: [3.0 + at for at in range(count)], [1.0, 1.0]),  # limited after sorting
+    ],
+)
+def test_a_reranker_decides_the_order_and_scores_above_1_become_1(
+    book_settings: Settings,
+    retriever: Retriever,
+    score: Callable[[int], object],
+    shown: list[float],
+) -> None:
+    plain = retriever.retrieve(Query(QUESTIONS[0], top_k=20))
+    retriever.close()
+    with open_retriever(book_settings, reranker=_Scores(score)) as other:
+        turned = other.retrieve(Query(QUESTIONS[0], top_k=2))
+    assert [hit.chunk_id for hit in turned.chunks] == [
+        hit.chunk_id for hit in (plain.chunks[7], plain.chunks[6])
+    ]
+    assert [hit.score for hit in turned.chunks] == shown
 
 
 @pytest.mark.parametrize(

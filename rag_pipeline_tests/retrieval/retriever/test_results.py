@@ -17,9 +17,7 @@ from rag_pipeline.retrieval import (
 )
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
-    build_collection,
-    make_points,
-    make_settings,
+    open_book,
 )
 from rag_pipeline_tests.retrieval.retriever.questions import QUESTIONS, headings, outline
 
@@ -73,9 +71,7 @@ def test_a_repeated_passage_is_returned_once(retriever: Retriever) -> None:
 def test_many_copies_of_the_best_text_do_not_raise_the_scores_of_other_hits(tmp_path: Path) -> None:
     copy = "# Care\n\n## Oil\n\nOil the chain once a week, and wipe off what drips from it.\n"
     pages = {f"module-1/copy-{at}.md": copy for at in range(40)} | dict(list(PAGES.items())[:3])
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points(pages))
-    with open_retriever(settings) as reader:
+    with open_book(tmp_path, pages) as reader:
         found = reader.retrieve(Query("How often do I oil the chain?", top_k=5)).chunks
     assert found[0].metadata.section_heading == "Oil"
     assert all(0.0 < hit.score < 0.8 * found[0].score for hit in found[1:])
@@ -141,14 +137,12 @@ def test_the_first_hits_are_the_same_for_every_top_k(tmp_path: Path) -> None:
         )
         for part in _PARTS
     }
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points(pages))
     questions = [
         "Why does a motor slow down?",
         "slips",
         "What is the difference of belt and brake?",
     ]
-    with open_retriever(settings) as reader:
+    with open_book(tmp_path, pages) as reader:
         for question in questions:
             every = reader.retrieve(Query(question, top_k=100))
             for count in (1, 5, 20, 50):
@@ -210,9 +204,7 @@ def test_a_hit_is_expanded_within_its_section_and_budget(retriever: Retriever) -
 
 def test_a_heading_without_text_comes_after_its_subsections(tmp_path: Path) -> None:
     page = "# Gears\n\n## Backlash in gears\n\n### Cause\n\nTeeth need room.\n\n### 12\n\n28\n"
-    settings = make_settings(tmp_path)
-    build_collection(settings, make_points({"module-1/gears.md": page}))
-    with open_retriever(settings) as reader:
+    with open_book(tmp_path, {"module-1/gears.md": page}) as reader:
         asked = headings(reader.retrieve(Query("What causes backlash in gears?")))
         named = headings(reader.retrieve(Query("backlash in gears")))
     assert set(asked[:2]) == {"Cause", "12"}

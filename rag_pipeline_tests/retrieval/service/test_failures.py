@@ -7,8 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from threading import Barrier, Event
-from typing import TYPE_CHECKING, Any, cast
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -36,6 +36,7 @@ from rag_pipeline_tests.retrieval.indexed_book import make_catalog, make_setting
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rag_pipeline.core.protocols import Embedder
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import Point
 
@@ -49,19 +50,25 @@ QDRANT_KEY = "qdrant-secret-0123456789abcdef"
 QUICK = ServiceLimits(query_s=8.0, batch_s=12.0, breaker_failures=2, breaker_reset_s=60.0)
 
 
-@pytest.fixture
-def flaky(retriever: Retriever) -> FlakySession:
-    """A session over the tiny book that can be made to fail or hang."""
-    return FlakySession(retriever.session)
-
-
 def make_service(
-    settings: Settings, session: object, limits: ServiceLimits = QUICK
+    settings: Settings,
+    session: object,
+    limits: ServiceLimits = QUICK,
+    embedder: Embedder | None = None,
 ) -> RetrievalService:
-    """Return a service with the local model over the given session."""
+    """Return a service over the given session, with the local model if none is given."""
     store: Any = session
-    retriever = Retriever(LocalEmbedder(), Bm25Encoder(), store)
+    retriever = Retriever(embedder or LocalEmbedder(), Bm25Encoder(), store)
     return RetrievalService(settings, retriever=retriever, limits=limits, log_to_files=False)
+
+
+def open_small(
+    settings: Settings, embedder: OpenAIEmbedder, limits: ServiceLimits
+) -> RetrievalService:
+    """Return a service over the collection of an OpenAI-compatible model."""
+    space = EmbeddingSpace(embedder.model, FORMAT_VERSION)
+    session = StoreSession(make_catalog(settings), space, 1.0, is_exclusive=True)
+    return make_service(settings, session, limits, embedder)
 
 
 def expect_code(service: RetrievalService, code: str, status: int) -> RagPipelineError:
@@ -88,19 +95,6 @@ def test_the_breaker_opens_after_failures_and_closes_after_a_successful_probe(
     service.retriever.protection.store._clock = lambda: time.monotonic() + QUICK.breaker_reset_s  # noqa: SLF001  # moves the clock instead of waiting
     assert service.search(QUESTION)["total_results"] == 5
     assert service.search(QUESTION)["total_results"] == 5
-
-
-@pytest.mark.slow
-def test_a_search_times_out_when_the_store_hangs(
-    book_settings: Settings, flaky: FlakySession
-) -> None:
-    service = make_service(book_settings, flaky, replace(QUICK, query_s=6.0))
-    service.search(QUESTION)
-    flaky.hang = Event()
-    start = time.perf_counter()
-    expect_code(service, "QDRANT_TIMEOUT", 504)
-    assert time.perf_counter() - start < 25.0
-    flaky.hang.set()
 
 
 def test_callers_of_stats_do_not_wait_for_each_other(
@@ -203,20 +197,8 @@ def test_each_failure_of_the_embedding_service_has_the_code_embedding_failed(
     small_settings: Settings, reply: Reply, status: int
 ) -> None:
     with serve([reply]) as server, watch_lines() as lines:
-        embedder = make_openai(server.url)
-        session = StoreSession(
-            make_catalog(small_settings),
-            EmbeddingSpace(embedder.model, FORMAT_VERSION),
-            1.0,
-            is_exclusive=True,
-        )
-        retriever = Retriever(embedder, Bm25Encoder(), session)
-        service = RetrievalService(
-            small_settings,
-            retriever=retriever,
-            limits=replace(QUICK, query_s=20.0),
-            log_to_files=False,
-        )
+        limits = replace(QUICK, query_s=20.0)
+        service = open_small(small_settings, make_openai(server.url), limits)
         error = expect_code(service, "EMBEDDING_FAILED", status)
         service.close()
     assert KEY not in str(error) + json.dumps(lines)
@@ -224,41 +206,12 @@ def test_each_failure_of_the_embedding_service_has_the_code_embedding_failed(
 
 
 def test_a_search_works_with_an_embedding_service(small_settings: Settings) -> None:
-    with serve(answer_well) as server:
-        embedder = make_openai(server.url)
-        session = StoreSession(
-            make_catalog(small_settings),
-            EmbeddingSpace(embedder.model, FORMAT_VERSION),
-            1.0,
-            is_exclusive=True,
-        )
-        with Retriever(embedder, Bm25Encoder(), session) as retriever:
-            service = RetrievalService(
-                small_settings, retriever=retriever, limits=QUICK, log_to_files=False
-            )
-            batch = service.batch_search([QUESTION, "ranges", "battery"], k=2)
+    with (
+        serve(answer_well) as server,
+        open_small(small_settings, make_openai(server.url), QUICK) as service,
+    ):
+        batch = service.batch_search([QUESTION, "ranges", "battery"], k=2)
         assert [answer["total_results"] for answer in batch] == [2, 2, 2]
-
-
-@pytest.mark.slow
-def test_a_search_times_out_when_the_embedding_service_is_slow(
-    book_settings: Settings, retriever: Retriever
-) -> None:
-    let_go = Event()
-
-    class Slow(LocalEmbedder):
-        def embed_question(self, text: str) -> Any:  # noqa: ANN401  # never returns in time
-            let_go.wait(30)
-            return super().embed_question(text)
-
-    slow = Retriever(Slow(), Bm25Encoder(), retriever.session)
-    service = RetrievalService(
-        book_settings, retriever=slow, limits=replace(QUICK, query_s=6.0), log_to_files=False
-    )
-    start = time.perf_counter()
-    expect_code(service, "EMBEDDING_FAILED", 500)
-    assert time.perf_counter() - start < 25.0
-    let_go.set()
 
 
 def test_a_sub_question_that_cannot_be_embedded_fails_before_the_store_is_used(
@@ -272,10 +225,7 @@ def test_a_sub_question_that_cannot_be_embedded_fails_before_the_store_is_used(
                 raise EmbeddingServiceError("the service refused")
             return super().embed_question(text)
 
-    fails = Retriever(Fails(), Bm25Encoder(), cast("StoreSession", flaky))
-    service = RetrievalService(
-        book_settings, retriever=fails, limits=replace(QUICK, query_s=20.0), log_to_files=False
-    )
+    service = make_service(book_settings, flaky, replace(QUICK, query_s=20.0), Fails())
     uses = flaky.uses
     with pytest.raises(RagPipelineError) as caught:
         service.search(question)

@@ -209,13 +209,6 @@ def test_every_operation_refuses_and_logs_a_question_that_is_none(
     ]
 
 
-def test_a_service_can_be_used_in_a_with_block(
-    book_settings: Settings, retriever: Retriever
-) -> None:
-    with RetrievalService(book_settings, retriever=retriever, log_to_files=False) as opened:
-        assert opened.search(QUESTION)["status"] == "success"
-
-
 def test_logs_go_to_the_console_and_to_a_file_in_the_state_folder(
     book_settings: Settings, retriever: Retriever, capsys: pytest.CaptureFixture[str]
 ) -> None:
