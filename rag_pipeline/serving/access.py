@@ -77,12 +77,16 @@ def read_access_rules(
     Raises:
         ConfigurationError: A setting contains a value that is not a host name or an origin.
     """
+    key = settings.serve_api_key.get_secret_value()
+    if key and not re.fullmatch(r"[\x21-\x7e]+", key):
+        problem = "the key contains blanks or characters outside ASCII"
+        raise ConfigurationError("SERVE_API_KEY", problem, "Choose letters, digits, - and _")
     named = [_check_host(host) for host in split_list(settings.serve_hosts)]
     more = [strip_port(_bracket(host)) for host in hosts]
     return AccessRules(
         hosts=frozenset((*_OWN_HOSTS, *more, *named)),
         origins=frozenset(_check_origin(origin) for origin in split_list(settings.serve_origins)),
-        api_key=_check_key(settings.serve_api_key.get_secret_value()),
+        api_key=key,
         site_path=site_path,
     )
 
@@ -155,13 +159,6 @@ def _check_origin(origin: str) -> str:
     return origin.lower()
 
 
-def _check_key(key: str) -> str:
-    if key and not re.fullmatch(r"[\x21-\x7e]+", key):
-        problem = "the key contains blanks or characters outside ASCII"
-        raise ConfigurationError("SERVE_API_KEY", problem, "Choose letters, digits, - and _")
-    return key
-
-
 _LENGTH: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _MAX_DISCARDED_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a body that is too large which are read anyway, so that the client sees the answer."""
@@ -216,9 +213,13 @@ class ProtectedApp:
             return
         headers = read_headers(scope)
         sending = self._add_headers(scope["path"], headers, send)
-        if refusal := self._refuse(scope, headers) or await self._check_key(scope, headers):
+        refusal = self._refuse(scope, headers)
+        is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+        if refusal is None and not (is_preflight and "origin" in headers):
+            refusal = await self._check_key(scope, headers)
+        if refusal is not None:
             await refusal(scope, receive, sending)
-        elif _is_preflight(scope, headers):
+        elif is_preflight:
             await Response(None, 204, _PREFLIGHT)(scope, receive, sending)
         else:
             await self._pass_body(scope, headers, receive, sending)
@@ -233,7 +234,9 @@ class ProtectedApp:
                 "with SERVE_HOSTS."
             )
             return make_problem(421, "HOST_NOT_ALLOWED", detail)
-        if rules.is_api(path) and not self._is_origin_allowed(headers):
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
+        allowed = rules.origins | {f"http://{host}", f"https://{host}"}
+        if rules.is_api(path) and "origin" in headers and origin not in allowed:
             detail = (
                 "Pages of this website may not call this service. The operator can allow it with "
                 "SERVE_ORIGINS."
@@ -251,8 +254,7 @@ class ProtectedApp:
         A client that has sent too many wrong keys is refused before its key is compared, so that
         the answer does not tell if it has found the right one.
         """
-        is_preflight = _is_preflight(scope, headers) and "origin" in headers
-        if not self._rules.needs_key(scope["path"]) or is_preflight:
+        if not self._rules.needs_key(scope["path"]):
             return None
         client = (scope.get("client") or ("",))[0]
         if self._rates is not None:
@@ -261,31 +263,15 @@ class ProtectedApp:
                 seconds = math.ceil(wait_s)
                 detail = f"Too many wrong keys. Try again in {seconds} seconds."
                 return make_problem(429, "RATE_LIMITED", detail, {"retry-after": str(seconds)})
-        if self._has_key(headers):
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        sent, expected = key.strip().encode("utf-8", "replace"), self._rules.api_key.encode()
+        if scheme.lower() == "bearer" and hmac.compare_digest(sent, expected):
             return None
         if self._rates is not None:
             await self._rates.count(client, "key")
         detail = "Send the key of this service as `Authorization: Bearer KEY`."
         needed = {"www-authenticate": 'Bearer realm="RoboTutor"'}
         return make_problem(401, "KEY_INVALID", detail, needed)
-
-    def _is_origin_allowed(self, headers: Mapping[str, str]) -> bool:
-        origin = headers.get("origin")
-        if origin is None:
-            return True
-        found = origin.lower()
-        own_host = headers.get("host", "").lower()
-        return found in self._rules.origins or found in {
-            f"http://{own_host}",
-            f"https://{own_host}",
-        }
-
-    def _has_key(self, headers: Mapping[str, str]) -> bool:
-        scheme, _, key = headers.get("authorization", "").partition(" ")
-        expected = self._rules.api_key.encode()
-        return scheme.lower() == "bearer" and hmac.compare_digest(
-            key.strip().encode("utf-8", "replace"), expected
-        )
 
     def _add_headers(self, path: str, headers: Mapping[str, str], send: Send) -> Send:
         """Return a function that sends messages with the security and CORS headers added."""
@@ -326,24 +312,21 @@ class ProtectedApp:
                 await self._refuse_body(scope, receive, send, has_more=True)
                 return
         elif "transfer-encoding" in headers:
-            collected, size = await self._collect(receive)
+            messages: list[Message] = []
+            size, has_more = 0, True
+            while has_more and size <= self._max_body_bytes:
+                messages.append(await receive())
+                size += len(messages[-1].get("body", b""))
+                has_more = messages[-1].get("more_body", False)
             if size > self._max_body_bytes:
-                has_more = collected[-1].get("more_body", False)
                 await self._refuse_body(scope, receive, send, has_more=has_more)
                 return
-            receive = _replay(collected, receive)
-        await self._app(scope, receive, send)
+            collected, receive_more = iter(messages), receive
 
-    async def _collect(self, receive: Receive) -> tuple[list[Message], int]:
-        """Return the messages of the body and its bytes, up to the first byte that is too much."""
-        messages: list[Message] = []
-        size = 0
-        while True:
-            message = await receive()
-            messages.append(message)
-            size += len(message.get("body", b""))
-            if size > self._max_body_bytes or not message.get("more_body", False):
-                return messages, size
+            async def receive() -> Message:
+                return next(collected, None) or await receive_more()
+
+        await self._app(scope, receive, send)
 
     async def _refuse_body(
         self, scope: Scope, receive: Receive, send: Send, *, has_more: bool
@@ -363,18 +346,3 @@ def read_headers(scope: Scope) -> dict[str, str]:
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     return {name: ", ".join(values) for name, values in headers.items()}
-
-
-def _is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
-    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-
-
-def _replay(messages: list[Message], receive: Receive) -> Receive:
-    """Return a function that receives the collected messages first."""
-    left = iter(messages)
-
-    async def receive_again() -> Message:
-        message = next(left, None)
-        return message if message is not None else await receive()
-
-    return receive_again

@@ -29,14 +29,14 @@ from rag_pipeline.answering.streams import WriteLimits
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.retrieval import Retriever, read_contents
 from rag_pipeline.retrieval.logs import configure_logging
+from rag_pipeline.serving import chat
 from rag_pipeline.serving import limits as fixed
 from rag_pipeline.serving.access import ProtectedApp, read_access_rules, read_trusted_proxies
 from rag_pipeline.serving.api import answers, search, service
 from rag_pipeline.serving.api.problems import add_problem_handlers, catch_errors
-from rag_pipeline.serving.api.service import Readiness, Service, announce_readiness, get_service
-from rag_pipeline.serving.chat import make_chat_router
+from rag_pipeline.serving.api.service import Readiness, Service, announce_readiness
 from rag_pipeline.serving.connections import BoundedProtocol
-from rag_pipeline.serving.limits import Turns, limit_rate, read_rate_limits
+from rag_pipeline.serving.limits import RateLimits, Turns, limit_rate
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.site import find_site_path, mount_site
@@ -70,8 +70,11 @@ def mount_mcp(app: FastAPI, assistant: Assistant) -> None:
 
     @asynccontextmanager
     async def run_both(started: FastAPI) -> AsyncIterator[Any]:
-        async with late.running(), run_app(started) as state:
-            yield state
+        try:
+            async with run_app(started) as state:
+                yield state
+        finally:
+            await late.close()
 
     app.router.lifespan_context = run_both
 
@@ -84,8 +87,8 @@ class _LateServer:
 
     def __init__(self, assistant: Assistant) -> None:
         self._assistant = assistant
-        self._asked = asyncio.Event()
         self._built: asyncio.Future[ASGIApp] | None = None
+        self._serving: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -93,21 +96,16 @@ class _LateServer:
             # Without sessions, the library would keep a GET request open and send nothing.
             raise HTTPException(405, headers={"Allow": "POST"})
         if self._built is None:
-            raise RuntimeError("the application was not started")
-        self._asked.set()
+            self._built = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._built))
         served = await asyncio.shield(self._built)
         await served(scope, receive, send)
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Serve requests until the block ends."""
-        self._built = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(self._serve(self._built))
-        try:
-            yield
-        finally:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
+    async def close(self) -> None:
+        """End the sessions of the server if it was built."""
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
 
     def _build(self) -> tuple[ASGIApp, StreamableHTTPSessionManager]:
         from rag_pipeline.serving.mcp import build_http_app  # noqa: PLC0415  # slow to load
@@ -115,8 +113,7 @@ class _LateServer:
         return build_http_app(self._assistant)
 
     async def _serve(self, built: asyncio.Future[ASGIApp]) -> None:
-        """Build the server when it is asked for, and run its sessions; one task does both."""
-        await self._asked.wait()
+        """Build the server and run its sessions; one task must do both."""
         try:
             served, sessions = await asyncio.to_thread(self._build)
         except Exception as error:  # noqa: BLE001  # the request that asked reports it
@@ -159,14 +156,13 @@ def create_app(
     assistant.limits = WriteLimits(fixed.ANSWER_S, fixed.QUOTE_S)
     site_path = find_site_path(settings.site.base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
-    limits = read_rate_limits(settings, measured.rate_faults.inc)
+    limits = RateLimits(settings, measured.rate_faults.inc)
     turns = Turns(settings.serve_client_answers)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
     app.state.service = Service(assistant, settings, log, measured, Readiness(assistant))
     add_problem_handlers(app)
-    for router in (answers.router, search.router, service.router):
+    for router in (answers.router, search.router, service.router, chat.router):
         app.include_router(router)
-    app.include_router(make_chat_router(lambda request: get_service(request).assistant))
     mount_mcp(app, assistant)
     if site_dir is not None and site_path is not None:
         mount_site(app, site_dir, site_path)
@@ -277,7 +273,27 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
     """
     with ExitStack() as parts:
         listener = parts.enter_context(listen(place.host, place.port))
-        app = open_app(settings, place, parts)
+        metrics = Metrics()
+        assistant = parts.enter_context(open_assistant(settings, observe=metrics.observe_operation))
+        database = open_question_log(settings)
+        log = None
+        if database is not None:
+            find_page = partial(find_page_address, assistant.retriever)
+            writer = LogWriter(database, lambda _: metrics.log_faults.inc(), find_page=find_page)
+            log = parts.enter_context(writer)
+        try:
+            configure_logging(settings.state_dir / "logs", console=False)
+        except ConfigurationError:  # on a read-only disk, questions are answered all the same
+            configure_logging(None, console=False)
+        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
+        app = create_app(
+            settings,
+            assistant,
+            log=log,
+            site_dir=place.site_dir,
+            hosts=[place.host],
+            metrics=metrics,
+        )
         proxies = read_trusted_proxies(settings)
         config = uvicorn.Config(
             app,
@@ -299,40 +315,6 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
         server = Server(config, report_start)
         server.run([listener])
         return server.started
-
-
-def open_app(settings: Settings, place: Place, parts: ExitStack) -> FastAPI:
-    """Open the parts of the service and return the application over them.
-
-    Args:
-        settings: The settings of the process.
-        place: Where the service listens.
-        parts: Closes the parts at the end.
-
-    Raises:
-        ConfigurationError: A setting is invalid.
-    """
-    metrics = Metrics()
-    assistant = parts.enter_context(open_assistant(settings, observe=metrics.observe_operation))
-    database = open_question_log(settings)
-    log = None
-    if database is not None:
-        find_page = partial(find_page_address, assistant.retriever)
-        writer = LogWriter(database, lambda _: metrics.log_faults.inc(), find_page=find_page)
-        log = parts.enter_context(writer)
-    try:
-        configure_logging(settings.state_dir / "logs", console=False)
-    except ConfigurationError:  # on a read-only disk, questions are answered all the same
-        configure_logging(None, console=False)
-    logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
-    return create_app(
-        settings,
-        assistant,
-        log=log,
-        site_dir=place.site_dir,
-        hosts=[place.host],
-        metrics=metrics,
-    )
 
 
 def is_no_cancellation(record: logging.LogRecord) -> bool:

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field, ValidationError
 
-from rag_pipeline.answering import Answer, AnswerKind, Assistant, AsyncAnswerStream, Turn
+from rag_pipeline.answering import Answer, AnswerKind, AsyncAnswerStream, Turn
 from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.core.site.addresses import encode_target, escape_label
@@ -27,6 +27,7 @@ from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Citation, Query
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.api.problems import describe_error, log_failure
+from rag_pipeline.serving.api.service import get_service
 from rag_pipeline.serving.replies import (
     EventResponse,
     answer_disconnected,
@@ -35,7 +36,7 @@ from rag_pipeline.serving.replies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.models import JsonValue
 
@@ -217,7 +218,7 @@ _MARK: Final = re.compile(r"\[(\d+)\]")
 
 
 def cite_sources(
-    answer: Answer, resolve: Callable[[str], str], offset: int = 0
+    answer: Answer, base_url: str, offset: int = 0
 ) -> tuple[str, list[dict[str, object]]]:
     """Return the links to an answer's sources as Markdown, and an annotation for each citation.
 
@@ -226,7 +227,7 @@ def cite_sources(
 
     Args:
         answer: The answer, whose text the links follow.
-        resolve: Turns the URL of a citation into an absolute one.
+        base_url: The address of the service, with which the URLs of citations become absolute.
         offset: Number of characters before the answer's text in the message.
 
     Returns:
@@ -239,7 +240,7 @@ def cite_sources(
 
     def annotate(start: int, end: int, citation: Citation) -> None:
         place = {"start_index": offset + start, "end_index": offset + end}
-        named = {"url": encode_target(resolve(citation.url)), "title": citation.place}
+        named = {"url": encode_target(urljoin(base_url, citation.url)), "title": citation.place}
         annotations.append({"type": "url_citation", "url_citation": {**place, **named}})
 
     if answer.kind is AnswerKind.GENERATED:
@@ -253,7 +254,7 @@ def cite_sources(
         links += _RELATED_TITLE if answer.kind is AnswerKind.REFUSED else SOURCES_TITLE
     for number, citation in sources.items():
         links += f"\n{number}. "
-        link = f"[{escape_label(citation.place)}]({encode_target(resolve(citation.url))})"
+        link = f"[{escape_label(citation.place)}]({encode_target(urljoin(base_url, citation.url))})"
         start = len(answer.text) + len(links)
         annotate(start, start + len(link), citation)
         links += link
@@ -297,18 +298,6 @@ class ChatRequest(BaseModel):
     stream_options: Any = None
     response_format: Any = None
 
-    @property
-    def wants_usage(self) -> bool:
-        """True if a stream must end with the number of tokens."""
-        options = self.stream_options
-        return isinstance(options, dict) and options.get("include_usage") is True
-
-    def answer_task(self) -> str | None:
-        """Return the reply to a task of the chat program; None if a reader asks a question."""
-        asked = [entry.text for entry in self.messages if entry.role == "user"]
-        form = self.response_format if isinstance(self.response_format, dict) else None
-        return answer_task(asked[-1], form, is_streamed=self.stream) if asked else None
-
     def count_usage(self, content: str) -> dict[str, int]:
         """Return the numbers of cl100k_base tokens of the messages and of the reply."""
         sent = sum(count_tokens(entry.text) for entry in self.messages)
@@ -317,40 +306,40 @@ class ChatRequest(BaseModel):
         return {"prompt_tokens": sent, "completion_tokens": written, "total_tokens": total}
 
 
-def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter:
-    """Return the routes `POST /v1/chat/completions` and `GET /v1/models`.
-
-    The routes are not part of the service's OpenAPI document: OpenAI's own document describes them.
-
-    Args:
-        get_assistant: Returns the assistant that answers a request.
-    """
-    router = APIRouter(include_in_schema=False)
-
-    @router.get("/v1/models")
-    async def list_models() -> dict[str, object]:
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
-        return {"object": "list", "data": [model]}
-
-    @router.post("/v1/chat/completions")
-    async def complete_chat(request: Request) -> Response:
-        try:
-            body = ChatRequest.model_validate_json(await request.body())
-            reply = body.answer_task()
-            if reply is None:
-                return await _answer(get_assistant(request), request, body)
-        except (ValidationError, RagPipelineError) as error:
-            return _respond_to(error)
-        if body.stream:
-            return EventResponse(_stream_reply(body, reply))
-        return JSONResponse(_complete(body, reply))
-
-    return router
+router = APIRouter(include_in_schema=False)
+"""The routes of the service that OpenAI's own OpenAPI document describes."""
 
 
-async def _answer(assistant: Assistant, request: Request, body: ChatRequest) -> Response:
+@router.get("/v1/models")
+async def list_models() -> dict[str, object]:
+    """Return the only model."""
+    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+    return {"object": "list", "data": [model]}
+
+
+@router.post("/v1/chat/completions")
+async def complete_chat(request: Request) -> Response:
+    """Return a completion, or a stream of chunks."""
+    try:
+        body = ChatRequest.model_validate_json(await request.body())
+        asked = [entry.text for entry in body.messages if entry.role == "user"]
+        form = body.response_format if isinstance(body.response_format, dict) else None
+        reply = answer_task(asked[-1], form, is_streamed=body.stream) if asked else None
+        if reply is None:
+            return await _answer(request, body)
+    except (ValidationError, RagPipelineError) as error:
+        status, content = _describe(error)
+        wait_s = describe_error(error)[3]
+        headers = {} if wait_s is None else {"Retry-After": str(max(1, round(wait_s)))}
+        return JSONResponse(content, status, headers)
+    if body.stream:
+        return EventResponse(_stream_reply(body, reply))
+    return JSONResponse(_complete(body, reply))
+
+
+async def _answer(request: Request, body: ChatRequest) -> Response:
     question, history = read_conversation(body.messages)
-    preparing = assistant.astream(Query(question), history=history)
+    preparing = get_service(request).assistant.astream(Query(question), history=history)
     stream = await run_while_connected(request.receive, preparing)
     if stream is None:
         return answer_disconnected()
@@ -361,8 +350,9 @@ async def _answer(assistant: Assistant, request: Request, body: ChatRequest) -> 
         answer = await run_while_connected(request.receive, stream.answer())
     if answer is None:
         return answer_disconnected()
-    links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url))
-    return JSONResponse(_complete(body, answer.text + links, annotations, _name_finish(answer)))
+    links, annotations = cite_sources(answer, base_url)
+    finish = "stop" if answer.complete else "length"
+    return JSONResponse(_complete(body, answer.text + links, annotations, finish))
 
 
 def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]:
@@ -406,10 +396,6 @@ def _complete(
     return {**head, "choices": [choice], "usage": body.count_usage(content)}
 
 
-def _name_finish(answer: Answer) -> str:
-    return "stop" if answer.complete else "length"
-
-
 async def _stream_reply(body: ChatRequest, reply: str) -> AsyncGenerator[bytes, None]:
     """Yield the reply to a task as server-sent events."""
     head = _head("chat.completion.chunk")
@@ -423,7 +409,8 @@ def _end_stream(
 ) -> Iterator[bytes]:
     """Yield the events after the content of a stream."""
     yield _encode(head, {}, finish)
-    if body.wants_usage:
+    options = body.stream_options
+    if isinstance(options, dict) and options.get("include_usage") is True:
         yield _encode_data({**head, "choices": [], "usage": body.count_usage(content)})
     yield b"data: [DONE]\n\n"
 
@@ -453,9 +440,10 @@ async def _stream_chunks(
     is_continued = answer.text.startswith(sent)
     rest = answer.text[len(sent) :] if is_continued else f"\n\n{answer.text}"
     before = 0 if is_continued else len(sent) + 2
-    links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url), before)
+    links, annotations = cite_sources(answer, base_url, before)
     yield _encode(head, {"content": rest + links, "annotations": annotations})
-    for event in _end_stream(body, head, sent + rest + links, _name_finish(answer)):
+    finish = "stop" if answer.complete else "length"
+    for event in _end_stream(body, head, sent + rest + links, finish):
         yield event
 
 
@@ -476,13 +464,6 @@ def _encode(head: Mapping[str, object], delta: object, finish: str | None = None
 
 def _encode_data(content: Mapping[str, object]) -> bytes:
     return f"data: {json.dumps(content)}\n\n".encode("ascii")
-
-
-def _respond_to(error: ValidationError | RagPipelineError) -> JSONResponse:
-    status, content = _describe(error)
-    wait_s = describe_error(error)[3]
-    headers = {} if wait_s is None else {"Retry-After": str(max(1, round(wait_s)))}
-    return JSONResponse(content, status, headers)
 
 
 def _describe(error: Exception) -> tuple[int, dict[str, Any]]:

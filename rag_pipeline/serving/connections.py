@@ -14,7 +14,6 @@ from rag_pipeline.serving.replies import describe_problem
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterable
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -44,8 +43,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._idle_since = self.loop.time()
         self._expect(limits.FIRST_BYTE_S)
         if len(self.connections) > find_most_connections():
-            idle = choose_idle(cast("Iterable[BoundedProtocol]", self.connections))
-            (idle or self).transport.abort()
+            idle = [
+                one for one in cast("set[BoundedProtocol]", self.connections) if not one.is_busy
+            ]
+            oldest = min(idle, key=lambda one: one._idle_since, default=self)  # noqa: SLF001  # the same class
+            oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -168,9 +170,3 @@ def find_most_connections() -> int:
     if files == resource.RLIM_INFINITY:
         return limits.MAX_CONNECTIONS
     return max(8, min(limits.MAX_CONNECTIONS, files // 2))
-
-
-def choose_idle(connections: Iterable[BoundedProtocol]) -> BoundedProtocol | None:
-    """Return the connection that has waited for a request for longest; None if all are busy."""
-    idle = [one for one in connections if not one.is_busy]
-    return min(idle, key=lambda one: one._idle_since, default=None)  # noqa: SLF001  # the same module

@@ -118,28 +118,25 @@ class RateLimits:
     itself for ten seconds, and then tries Redis again.
 
     Args:
-        client: The limits of each client; empty for none.
-        total: The limits of all clients together; empty for none.
-        redis_url: Where several processes count together; empty counts in this process.
+        settings: SERVE_CLIENT_RATE, SERVE_TOTAL_RATE and SERVE_RATE_URL are read. Without a URL,
+            each process counts by itself.
         on_failure: Called each time Redis fails.
-        secret: The key of the hashes, at most 64 bytes, which all processes that count together
-            must share; empty makes a new key.
+
+    Raises:
+        ConfigurationError: A rate or the address of Redis is not valid, or the key in DATA_DIR is
+            empty, or cannot be read or made.
     """
 
-    def __init__(
-        self,
-        client: list[RateLimitItem],
-        total: list[RateLimitItem],
-        redis_url: str = "",
-        on_failure: Callable[[], None] | None = None,
-        secret: bytes = b"",
-    ) -> None:
-        self._client = client
-        self._total = total
+    def __init__(self, settings: Settings, on_failure: Callable[[], None] | None = None) -> None:
+        self._client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
+        self._total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
         self._on_failure = on_failure or (lambda: None)
         self._local = LocalLimiter(MemoryStorage())
-        self._secret = secret or secrets.token_bytes(_SECRET_BYTES)
-        self._shared = _connect(redis_url) if redis_url else None
+        self._shared: SharedLimiter | None = None
+        self._secret = secrets.token_bytes(_SECRET_BYTES)
+        if settings.serve_rate_url:  # all processes that count together share the key
+            self._secret = _read_secret(settings.state_dir / CLIENT_KEY_FILE)
+            self._shared = _connect(settings.serve_rate_url)
         self._shared_from = -math.inf
 
     async def count(
@@ -196,26 +193,6 @@ class RateLimits:
         except ValueError:
             pass  # a Unix socket or a proxy's own name
         return hashlib.blake2b(address.encode(), digest_size=16, key=self._secret).hexdigest()
-
-
-def read_rate_limits(
-    settings: Settings, on_failure: Callable[[], None] | None = None
-) -> RateLimits:
-    """Return the rate limits of the settings.
-
-    Args:
-        settings: SERVE_CLIENT_RATE, SERVE_TOTAL_RATE and SERVE_RATE_URL are read.
-        on_failure: Called each time Redis fails.
-
-    Raises:
-        ConfigurationError: A rate or the address of Redis is not valid, or the key in DATA_DIR is
-            empty, or cannot be read or made.
-    """
-    client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
-    total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
-    url = settings.serve_rate_url
-    secret = _read_secret(settings.state_dir / CLIENT_KEY_FILE) if url else b""
-    return RateLimits(client, total, url, on_failure, secret=secret)
 
 
 def _read_secret(path: Path) -> bytes:

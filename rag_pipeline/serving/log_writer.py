@@ -119,36 +119,35 @@ class LogWriter(Closing):
             QuestionLogError: The log cannot be written, or the thread still waits for it.
         """
         with self._flushing:
-            self._write_wanted(is_wanted)
-
-    def _write_wanted(self, is_wanted: Callable[[LoggedAnswer], bool]) -> None:
-        with self._changed:
-            is_done = self._changed.wait_for(
-                lambda: not any(is_wanted(one) for one in self._batch), _CLOSE_S
-            )
-            if not is_done:
-                raise QuestionLogError("the question log is busy. Try again in some seconds")
-            wanted = [one for one in self._waiting if is_wanted(one)]
-            if not wanted:
-                return
-            self._waiting = deque(one for one in self._waiting if not is_wanted(one))
-        try:
-            self._add(wanted)
-        except Exception:  # any error of the log: the answers go back into the queue
             with self._changed:
-                self._waiting.extendleft(reversed(wanted))
-                self._changed.notify_all()
-            raise
+                is_done = self._changed.wait_for(
+                    lambda: not any(is_wanted(one) for one in self._batch), _CLOSE_S
+                )
+                if not is_done:
+                    raise QuestionLogError("the question log is busy. Try again in some seconds")
+                wanted = [one for one in self._waiting if is_wanted(one)]
+                if not wanted:
+                    return
+                self._waiting = deque(one for one in self._waiting if not is_wanted(one))
+            try:
+                self._add(wanted)
+            except Exception:  # any error of the log: the answers go back into the queue
+                with self._changed:
+                    self._waiting.extendleft(reversed(wanted))
+                    self._changed.notify_all()
+                raise
 
     def _add(self, answers: Sequence[LoggedAnswer]) -> None:
-        self._log.add_answers([self._keep_known(one) for one in answers])
-
-    def _keep_known(self, answer: LoggedAnswer) -> LoggedAnswer:
-        """Return an entry without text that a client chose as the source of a selection."""
-        if answer.mode != Mode.SELECTED_TEXT_ONLY:
-            return answer
-        pages = (self._find_page(url) for url in answer.sources)
-        return replace(answer, sources=tuple(dict.fromkeys(page for page in pages if page)))
+        """Store answers without text that a client chose as the source of a selection."""
+        kept = [
+            replace(
+                one, sources=tuple(dict.fromkeys(filter(None, map(self._find_page, one.sources))))
+            )
+            if one.mode == Mode.SELECTED_TEXT_ONLY
+            else one
+            for one in answers
+        ]
+        self._log.add_answers(kept)
 
     def _run(self) -> None:
         is_open = True

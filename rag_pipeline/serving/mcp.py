@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
 from importlib.metadata import version
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
@@ -31,41 +30,20 @@ from rag_pipeline.answering.models import AnswerKind, Level
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import SITE_FILES
 from rag_pipeline.core.text.terms import count_tokens
-from rag_pipeline.retrieval import (
-    ContentsPage,
-    Query,
-    QueryFilters,
-    read_contents,
-    read_section,
-)
-from rag_pipeline.retrieval.contents import explain_filters
-from rag_pipeline.retrieval.queries import ANY_VALUE
+from rag_pipeline.retrieval.contents import read_contents, read_section, retrieve_explained
+from rag_pipeline.retrieval.queries import ANY_VALUE, Query, QueryFilters
 from rag_pipeline.serving import MAX_QUESTION_CHARS
 from rag_pipeline.serving.replies import word_invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from mcp.server.mcpserver import Context
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp
 
     from rag_pipeline.answering import Assistant
-    from rag_pipeline.retrieval import Citation, Retriever
-    from rag_pipeline.retrieval.contents import SectionText
-
-
-@contextmanager
-def convert_errors(kind: type[Exception] = ToolError) -> Iterator[None]:
-    """Raise errors of the package as errors of a tool or of a resource.
-
-    Args:
-        kind: The error to raise, ToolError or ResourceError.
-    """
-    try:
-        yield
-    except RagPipelineError as error:
-        raise kind(f"{error.code}: {error.public_message}") from error
+    from rag_pipeline.retrieval import Citation, ContentsPage, Retriever, SectionText
 
 
 MAX_RESULT_TOKENS: Final = 10_000
@@ -210,6 +188,12 @@ def _find_blocks(text: str, limit: int) -> tuple[int, list[int]]:
     return start, ends
 
 
+_MAX_COVERAGE_CHARS: Final = 600
+_INSTRUCTIONS: Final = (
+    "{source} that this server reads is the source of all its answers. Call search_docs first, "
+    "then read_section for the full text. {ask} gives a finished answer with sources. "
+    "list_contents shows what it covers. Cite the address of the section that you use."
+)
 MAX_PAGE_TOKENS: Final = 20_000
 _Result = TypeVar("_Result")
 _Version: TypeAlias = Annotated[
@@ -220,19 +204,68 @@ _Locale: TypeAlias = Annotated[
 ]
 
 
-class TextbookTools:
-    """The functions behind the tools and resources.
+class BookServer(MCPServer[Any]):
+    """A server with four tools and two kinds of resources, all of which only read.
 
-    They raise ToolError or ResourceError, whose messages contain no path of the machine.
+    Their names and descriptions say which book it is. The list of tools also says what the indexed
+    pages are about, so that an agent with several servers chooses the right one. The functions
+    raise ToolError or ResourceError, whose messages contain no path of the machine.
 
     Args:
-        assistant: Finds passages and writes answers.
-        scheme: The scheme of the URIs of resources.
+        assistant: Finds passages and writes answers. The caller closes it.
     """
 
-    def __init__(self, assistant: Assistant, scheme: str) -> None:
+    def __init__(self, assistant: Assistant) -> None:
+        voice = assistant.voice
+        source = "textbook" if voice.source == "book" else voice.source
+        named = f"the {source}" if voice.language == "en" else voice.named_source
+        slug = re.sub(r"[^a-z0-9]+", "_", source.lower()).strip("_") or "book"
+        ask = f"ask_{slug}"[:64]
+        # Lines below WARNING would contain the arguments of failed calls, such as questions.
+        super().__init__(
+            source,
+            title=voice.name,
+            instructions=_INSTRUCTIONS.format(source=named[0].upper() + named[1:], ask=ask),
+            version=version("rag-pipeline"),
+            log_level="WARNING",
+        )
         self._assistant = assistant
-        self._scheme = scheme
+        self._scheme = re.sub(r"^[0-9]*", "", slug.replace("_", "-")).strip("-") or "book"
+        self._described = ("search_docs", ask)
+        for function, name, title in (
+            (self.search_docs, "search_docs", f"Search {named}"),
+            (self.read_section, "read_section", f"Read a section of {named}"),
+            (self.list_contents, "list_contents", f"List the contents of {named}"),
+            (self.ask_textbook, ask, f"Ask {named}"),
+        ):
+            annotations = ToolAnnotations(
+                title=title,
+                read_only_hint=True,
+                destructive_hint=False,
+                idempotent_hint=True,
+                open_world_hint=False,
+            )
+            described = (function.__doc__ or "").replace("ask_textbook", ask)
+            self.add_tool(
+                function,
+                name=name,
+                title=title,
+                description=cleandoc(described).replace("the textbook", named),
+                annotations=annotations,
+                structured_output=True,
+            )
+        shown = f"of {named}, as Markdown."
+        for show, place, name, title, described in (
+            (self.read_toc, "toc", "toc", f"Contents of {named}", "The table of contents"),
+            (self.read_page, "page/{+path}", "page", f"A page of {named}", "The text of a page"),
+        ):
+            self.resource(
+                f"{self._scheme}://{place}",
+                name=name,
+                title=title,
+                description=f"{described} {shown}",
+                mime_type="text/markdown",
+            )(show)
 
     async def search_docs(  # noqa: PLR0913, PLR0917  # one argument for each field of the tool
         self,
@@ -269,10 +302,7 @@ class TextbookTools:
             locales=_list(locale),
         )
         wanted = Query(query, filters=filters, top_k=limit, min_relative_score=min_relative_score)
-        result = await self._run(lambda retriever: retriever.retrieve(wanted))
-        told: list[str] = []
-        if not result.chunks:
-            told = await self._run(lambda retriever: explain_filters(retriever.read_index, filters))
+        result, told = await self._read(lambda retriever: retrieve_explained(retriever, wanted))
         passages: list[FoundPassage] = []
         left = MAX_RESULT_TOKENS
         for chunk in result.chunks:
@@ -315,7 +345,7 @@ class TextbookTools:
         Use it after search_docs or list_contents, which give the addresses. A long text ends
         between two paragraphs; call again with start=next_start to read on.
         """
-        found = await self._run(lambda retriever: read_section(retriever, url))
+        found = await self._read(lambda retriever: read_section(retriever, url))
         if start and start >= len(found.text):
             raise ToolError(f"start must be below {len(found.text)}, the length of the text")
         text = cut_text(found.text[start:], max_chars)
@@ -343,7 +373,7 @@ class TextbookTools:
         Use it to learn what the book covers, or to find a page whose subject you know. For a
         question, search_docs is faster.
         """
-        pages = await self._run(
+        pages = await self._read(
             lambda retriever: read_contents(retriever, version=version, locale=locale)
         )
         modules = list(dict.fromkeys(page.module for page in pages))
@@ -351,7 +381,17 @@ class TextbookTools:
             named = ", ".join(filter(None, modules))
             raise ToolError(f"there is no module {module!r:.60}. Use one of {named}")
         chosen = [page for page in pages if module in {None, page.module}]
-        entries = [self._list_page(page, with_sections=module is not None) for page in chosen]
+        entries = [
+            ContentsEntry(
+                title=page.title,
+                url=page.url,
+                module=page.module,
+                chapter=page.chapter,
+                resource=self._name_resource(page),
+                sections=[] if module is None else [one.heading for one in page.sections],
+            )
+            for page in chosen
+        ]
         note = ""
         if _count(entries) > MAX_RESULT_TOKENS and module is not None:
             entries = [entry.model_copy(update={"sections": []}) for entry in entries]
@@ -374,9 +414,8 @@ class TextbookTools:
         Use it for a finished, cited answer. It says so when the book does not cover the question.
         Use search_docs instead to compare several passages or to read code.
         """
-        with convert_errors():
-            filters = QueryFilters(versions=_list(version), locales=_list(locale))
-            answer = await self._assistant.aanswer(Query(question, filters=filters))
+        filters = QueryFilters(versions=_list(version), locales=_list(locale))
+        answer = await _wait(self._assistant.aanswer(Query(question, filters=filters)), ToolError)
         text = cut_text(answer.text, len(answer.text))
         if len(text) < len(answer.text):
             text += "\n\n(The rest was left out. read_section shows the sources.)"
@@ -403,7 +442,7 @@ class TextbookTools:
 
     async def read_toc(self) -> str:
         """Return the table of contents, as Markdown."""
-        pages = await self._run(read_contents, ResourceError)
+        pages = await self._read(read_contents, ResourceError)
         lines: list[str] = []
         module = None
         for page in pages:
@@ -416,150 +455,40 @@ class TextbookTools:
 
     async def read_page(self, path: str) -> str:
         """Return the text of a page, as Markdown."""
-        pages = await self._run(
+        pages = await self._read(
             lambda retriever: read_contents(retriever, version=ANY_VALUE, locale=ANY_VALUE),
             ResourceError,
         )
-        wanted = next((page for page in pages if path in _name_paths(page)), None)
+        named = ((page, page.doc_path) for page in pages)
+        wanted = next((page for page, own in named if path in {own, own.rpartition(".")[0]}), None)
         if wanted is None:
             raise ResourceNotFoundError(
                 f"there is no page {path!r:.100}. Read {self._scheme}://toc"
             )
-        found = await self._run(
+        found = await self._read(
             lambda retriever: read_section(retriever, wanted.url), ResourceError
         )
         return _cut_resource(found.text, f"read_section shows the rest of {wanted.url}.")
 
-    async def _run(
+    async def _read(
         self, work: Callable[[Retriever], _Result], kind: type[Exception] = ToolError
     ) -> _Result:
         """Read the book in a thread, and raise errors as those of a tool or of a resource."""
-        with convert_errors(kind):
-            return await self._assistant.arun(lambda: work(self._assistant.retriever))
-
-    def _list_page(self, page: ContentsPage, *, with_sections: bool) -> ContentsEntry:
-        return ContentsEntry(
-            title=page.title,
-            url=page.url,
-            module=page.module,
-            chapter=page.chapter,
-            resource=self._name_resource(page),
-            sections=[section.heading for section in page.sections] if with_sections else [],
-        )
+        return await _wait(self._assistant.arun(lambda: work(self._assistant.retriever)), kind)
 
     def _name_resource(self, page: ContentsPage) -> str:
         return f"{self._scheme}://page/{page.doc_path}"
 
-
-def _list(value: str | None) -> list[str] | None:
-    return None if value is None else [value]
-
-
-def _cut_resource(text: str, advice: str) -> str:
-    part = cut_text(text, len(text), MAX_PAGE_TOKENS)
-    return part if len(part) == len(text) else f"{part}\n\n(The page is longer. {advice})\n"
-
-
-def _name_paths(page: ContentsPage) -> tuple[str, str]:
-    return page.doc_path, page.doc_path.rpartition(".")[0]
-
-
-def _count(entries: Sequence[BaseModel]) -> int:
-    """Return the number of tokens of entries in the JSON that is sent."""
-    return sum(count_json_tokens(entry.model_dump_json(indent=2)) for entry in entries)
-
-
-_MAX_COVERAGE_CHARS: Final = 600
-_INSTRUCTIONS: Final = (
-    "{source} that this server reads is the source of all its answers. Call search_docs first, "
-    "then read_section for the full text. {ask} gives a finished answer with sources. "
-    "list_contents shows what it covers. Cite the address of the section that you use."
-)
-
-
-def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
-    """Return a server with four tools and two kinds of resources, all of which only read.
-
-    Their names and descriptions say which book it is. The list of tools also says what the indexed
-    pages are about, so that an agent with several servers chooses the right one.
-
-    Args:
-        assistant: Finds passages and writes answers. The caller closes it.
-    """
-    voice = assistant.voice
-    source = "textbook" if voice.source == "book" else voice.source
-    named = f"the {source}" if voice.language == "en" else voice.named_source
-    slug = re.sub(r"[^a-z0-9]+", "_", source.lower()).strip("_") or "book"
-    scheme = re.sub(r"^[0-9]*", "", slug.replace("_", "-")).strip("-") or "book"
-    ask = f"ask_{slug}"[:64]
-    # Lines below WARNING would contain the arguments of failed calls, such as questions.
-    server = _BookServer(
-        source,
-        title=voice.name,
-        instructions=_INSTRUCTIONS.format(source=named[0].upper() + named[1:], ask=ask),
-        version=version("rag-pipeline"),
-        log_level="WARNING",
-    )
-    server.assistant = assistant
-    server.described = ("search_docs", ask)
-    tools = TextbookTools(assistant, scheme)
-    for function, name, title in (
-        (tools.search_docs, "search_docs", f"Search {named}"),
-        (tools.read_section, "read_section", f"Read a section of {named}"),
-        (tools.list_contents, "list_contents", f"List the contents of {named}"),
-        (tools.ask_textbook, ask, f"Ask {named}"),
-    ):
-        annotations = ToolAnnotations(
-            title=title,
-            read_only_hint=True,
-            destructive_hint=False,
-            idempotent_hint=True,
-            open_world_hint=False,
-        )
-        described = (function.__doc__ or "").replace("ask_textbook", ask)
-        server.add_tool(
-            function,
-            name=name,
-            title=title,
-            description=cleandoc(described).replace("the textbook", named),
-            annotations=annotations,
-            structured_output=True,
-        )
-    shown = f"of {named}, as Markdown."
-    server.resource(
-        f"{scheme}://toc",
-        name="toc",
-        title=f"Contents of {named}",
-        description=f"The table of contents {shown}",
-        mime_type="text/markdown",
-    )(tools.read_toc)
-    server.resource(
-        f"{scheme}://page/{{+path}}",
-        name="page",
-        title=f"A page of {named}",
-        description=f"The text of a page {shown}",
-        mime_type="text/markdown",
-    )(tools.read_page)
-    return server
-
-
-class _BookServer(MCPServer[Any]):
-    """A server whose list of tools is made anew for each client, with plain error messages."""
-
-    assistant: Assistant
-    described: tuple[str, ...]
-
     async def list_tools(self) -> list[Tool]:
         """Return the tools. Those that search say which subjects the index contains now."""
-        assistant = self.assistant
         try:
-            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
-        except RagPipelineError:  # a search says what is wrong
+            pages = await self._read(read_contents)
+        except ToolError:  # a search says what is wrong
             pages = ()
         covered = describe_coverage(pages)
         return [
             tool.model_copy(update={"description": f"{tool.description}\n\n{covered}".strip()})
-            if tool.name in self.described
+            if tool.name in self._described
             else tool
             for tool in await super().list_tools()
         ]
@@ -602,6 +531,28 @@ class _BookServer(MCPServer[Any]):
         raise MCPError(INVALID_PARAMS, f"there is no prompt {name!r:.60}. This server has none")
 
 
+async def _wait(work: Awaitable[_Result], kind: type[Exception]) -> _Result:
+    """Return the result of some work, and raise errors of the package as another kind of error."""
+    try:
+        return await work
+    except RagPipelineError as error:
+        raise kind(f"{error.code}: {error.public_message}") from error
+
+
+def _list(value: str | None) -> list[str] | None:
+    return None if value is None else [value]
+
+
+def _cut_resource(text: str, advice: str) -> str:
+    part = cut_text(text, len(text), MAX_PAGE_TOKENS)
+    return part if len(part) == len(text) else f"{part}\n\n(The page is longer. {advice})\n"
+
+
+def _count(entries: Sequence[BaseModel]) -> int:
+    """Return the number of tokens of entries in the JSON that is sent."""
+    return sum(count_json_tokens(entry.model_dump_json(indent=2)) for entry in entries)
+
+
 def describe_coverage(pages: Sequence[ContentsPage]) -> str:
     """Return a sentence with the subjects of a book, of at most about 600 characters.
 
@@ -634,7 +585,7 @@ def describe_coverage(pages: Sequence[ContentsPage]) -> str:
 
 def run_stdio(assistant: Assistant) -> None:
     """Serve one client over standard input and output until the input ends."""
-    build_mcp_server(assistant).run("stdio")
+    BookServer(assistant).run("stdio")
 
 
 def build_http_app(assistant: Assistant) -> tuple[ASGIApp, StreamableHTTPSessionManager]:
@@ -642,7 +593,7 @@ def build_http_app(assistant: Assistant) -> tuple[ASGIApp, StreamableHTTPSession
 
     The application checks no host, origin or size: `ProtectedApp` does that for the whole service.
     """
-    server = build_mcp_server(assistant)
+    server = BookServer(assistant)
     served = server.streamable_http_app(
         stateless_http=True,
         json_response=True,

@@ -115,7 +115,9 @@ class Metrics:
             finally:
                 if streaming:
                     self._open_streams.dec()
-                route = getattr(scope.get("route"), "path", None) or _name_route(scope["path"])
+                # A refused request reached no route of FastAPI.
+                known = scope["path"] if scope["path"] in LIMITED_PATHS else "other"
+                route = getattr(scope.get("route"), "path", None) or known
                 method = scope["method"] if scope["method"] in _METHODS else "other"
                 self._requests.labels(method, route, str(status)).inc()
                 self._latency.labels(route).observe(time.perf_counter() - started)
@@ -125,8 +127,3 @@ class Metrics:
 
 def _read_state(breaker: CircuitBreaker) -> float:
     return _BREAKER_STATES[breaker.state]
-
-
-def _name_route(path: str) -> str:
-    """Return the name of a request that reached no route of FastAPI, such as a refused one."""
-    return path if path in LIMITED_PATHS else "other"

@@ -13,7 +13,7 @@ import pytest
 
 from rag_pipeline.serving import limits
 from rag_pipeline.serving.access import ProtectedApp, read_access_rules
-from rag_pipeline.serving.limits import Turns, limit_rate, read_rate_limits
+from rag_pipeline.serving.limits import RateLimits, Turns, limit_rate
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app
 
@@ -184,7 +184,7 @@ def test_a_web_socket_is_not_opened(url: str) -> None:
 def test_guessing_a_key_is_limited_also_for_the_right_key(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, serve_api_key=KEY)
     rules = read_access_rules(settings)
-    app = ProtectedApp(greet, rules, rates=read_rate_limits(settings))
+    app = ProtectedApp(greet, rules, rates=RateLimits(settings))
     with run_app(app) as address, httpx.Client(base_url=address) as client:
         found = [
             client.get("/v1/filters", headers={"Authorization": f"Bearer {number}"}).status_code
@@ -202,9 +202,9 @@ def test_reading_is_limited_apart_from_questions(
 ) -> None:
     monkeypatch.setattr(
         "rag_pipeline.serving.limits._OWN_RATES",
-        {"read": read_rate_limits(make_settings(tmp_path, serve_client_rate="3/minute"))._client},  # noqa: SLF001  # a parsed rate
+        {"read": RateLimits(make_settings(tmp_path, serve_client_rate="3/minute"))._client},  # noqa: SLF001  # a parsed rate
     )
-    app = limit_rate(greet, read_rate_limits(make_settings(tmp_path)))
+    app = limit_rate(greet, RateLimits(make_settings(tmp_path)))
     with run_app(app) as address, httpx.Client(base_url=address) as client:
         found = [client.get("/v1/sections/a").status_code for _ in range(4)]
         assert found == [200, 200, 200, 429]

@@ -13,7 +13,6 @@ from rag_pipeline.serving.limits import (
     CLIENT_KEY_FILE,
     RateLimits,
     limit_rate,
-    read_rate_limits,
 )
 from rag_pipeline_tests.loopback import find_closed_port
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, **overrides: object) -> RateLimits:
-    """Return the limits of settings, which must contain some."""
-    limits = read_rate_limits(make_settings(folder, **overrides))
-    assert limits is not None
-    return limits
+    """Return the limits of settings."""
+    return RateLimits(make_settings(folder, **overrides))
 
 
 def count(limits: RateLimits, *addresses: str) -> list[bool]:
@@ -40,31 +37,23 @@ def count(limits: RateLimits, *addresses: str) -> list[bool]:
     return asyncio.run(count_all())
 
 
-def test_each_client_has_its_own_limit(tmp_path: Path) -> None:
-    limits = read(tmp_path, serve_client_rate="2/hour", serve_total_rate="")
-    allowed = count(limits, "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2")
-    assert allowed == [True, True, False, True]
-
-
-def test_all_clients_share_the_total_limit(tmp_path: Path) -> None:
-    limits = read(tmp_path, serve_client_rate="", serve_total_rate="2/hour")
-    assert count(limits, "10.0.0.1", "10.0.0.2", "10.0.0.3") == [True, True, False]
-
-
-def test_one_household_with_ipv6_is_one_client(tmp_path: Path) -> None:
-    limits = read(tmp_path, serve_client_rate="1/hour", serve_total_rate="")
-    assert count(limits, "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1") == [True, False, True]
-
-
-def test_an_ipv4_client_of_an_ipv6_socket_is_one_client(tmp_path: Path) -> None:
-    limits = read(tmp_path, serve_client_rate="1/hour", serve_total_rate="")
-    allowed = count(limits, "10.0.0.1", "::ffff:10.0.0.1", "::ffff:10.0.0.2")
-    assert allowed == [True, False, True]
-
-
-def test_several_limits_hold_together(tmp_path: Path) -> None:
-    limits = read(tmp_path, serve_client_rate="5/second;2/hour", serve_total_rate="")
-    assert count(limits, "unix", "unix", "unix") == [True, True, False]
+@pytest.mark.parametrize(
+    ("client", "total", "addresses", "allowed"),
+    [
+        ("2/hour", "", ["10.0.0.1"] * 3 + ["10.0.0.2"], [True, True, False, True]),
+        ("", "2/hour", ["10.0.0.1", "10.0.0.2", "10.0.0.3"], [True, True, False]),
+        ("1/hour", "", ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"], [True, False, True]),
+        ("1/hour", "", ["10.0.0.1", "::ffff:10.0.0.1", "::ffff:10.0.0.2"], [True, False, True]),
+        ("5/second;2/hour", "", ["unix"] * 3, [True, True, False]),
+        ("", " ", ["10.0.0.1"] * 1000, [True] * 1000),
+    ],
+    ids=["client", "total", "household with IPv6", "IPv4 on an IPv6 socket", "several", "none"],
+)
+def test_questions_are_counted_per_client_and_in_total(
+    tmp_path: Path, client: str, total: str, addresses: list[str], allowed: list[bool]
+) -> None:
+    limits = read(tmp_path, serve_client_rate=client, serve_total_rate=total)
+    assert count(limits, *addresses) == allowed
 
 
 def test_the_wait_ends_with_the_window(tmp_path: Path) -> None:
@@ -75,16 +64,6 @@ def test_the_wait_ends_with_the_window(tmp_path: Path) -> None:
         return await limits.count("10.0.0.1")
 
     assert 1 <= (asyncio.run(wait()) or 0) <= 61
-
-
-def test_no_limits_pass_everything(tmp_path: Path) -> None:
-    settings = make_settings(tmp_path, serve_client_rate="", serve_total_rate=" ")
-    limits = read_rate_limits(settings)
-
-    async def count_many() -> list[float | None]:
-        return [await limits.count("10.0.0.1") for _ in range(1000)]
-
-    assert set(asyncio.run(count_many())) == {None}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +78,7 @@ def test_no_limits_pass_everything(tmp_path: Path) -> None:
 )
 def test_a_value_that_cannot_work_is_refused(tmp_path: Path, setting: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=setting.upper()):
-        read_rate_limits(make_settings(tmp_path, **{setting: value}))
+        RateLimits(make_settings(tmp_path, **{setting: value}))
 
 
 def test_addresses_in_redis_are_hashed_with_a_key_that_processes_share(tmp_path: Path) -> None:
@@ -122,8 +101,7 @@ def test_broken_redis_does_not_stop_answers(tmp_path: Path) -> None:
         serve_client_rate="2/hour",
         serve_rate_url=f"redis://127.0.0.1:{find_closed_port()}",
     )
-    limits = read_rate_limits(settings, lambda: failures.append(None))
-    assert limits is not None
+    limits = RateLimits(settings, lambda: failures.append(None))
     assert count(limits, "10.0.0.1", "10.0.0.1", "10.0.0.1") == [True, True, False]
     assert len(failures) == 1  # Redis is not tried again at once
 
@@ -164,11 +142,11 @@ def test_a_key_is_only_read_after_the_first_start_and_must_not_be_empty(
         serve_client_rate="2/hour",
         serve_rate_url=f"redis://127.0.0.1:{find_closed_port()}",
     )
-    read_rate_limits(settings)
+    RateLimits(settings)
     with monkeypatch.context() as patch:
         patch.delattr("os.open")
         patch.delattr("os.link")
-        read_rate_limits(settings)
+        RateLimits(settings)
     (settings.state_dir / CLIENT_KEY_FILE).write_bytes(b"")
     with pytest.raises(ConfigurationError, match="is empty"):
-        read_rate_limits(settings)
+        RateLimits(settings)

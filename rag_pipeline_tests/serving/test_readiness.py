@@ -39,8 +39,9 @@ def test_a_service_starts_without_an_index_and_notices_the_first_and_the_next(
         assert (missing.status_code, missing.json()["code"]) == (503, "COLLECTION_MISSING")
         assert missing.headers["content-type"] == "application/problem+json"
         assert str(tmp_path) not in missing.text
-        refused = client.post("/v1/answers", json=ASKED)
-        assert (refused.status_code, refused.json()["code"]) == (503, "COLLECTION_MISSING")
+        for refused in (client.post("/v1/answers", json=ASKED), client.get("/v1/filters")):
+            assert (refused.status_code, refused.json()["code"]) == (503, "COLLECTION_MISSING")
+            assert str(tmp_path) not in refused.text
 
         points = make_points({TOPICS: PAGES[TOPICS]})
         build_collection(settings, points)

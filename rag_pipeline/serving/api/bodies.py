@@ -231,26 +231,24 @@ def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
 
 def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:
     """Return the fields of an `AnswerBody`, without ids and timings."""
-    refused = answer.kind is AnswerKind.REFUSED
-    record = answer.to_dict()
+    record, grounding = answer.to_dict(), answer.grounding
+    refusal = None
+    if answer.kind is AnswerKind.REFUSED:
+        refusal = {
+            "reason": grounding.reason.value,
+            "message": grounding.message,
+            "related": [asdict(citation) for citation in grounding.related],
+            "offers": _list_offers(grounding, prepared),
+        }
     same = ("kind", "level", "sentences", "passages", "confidence", "model", "complete")
     return {
         **{name: record[name] for name in same},
         "text": answer.text,
-        "sources": list_sources(answer.grounding),
-        "refusal": _describe_refusal(answer.grounding, prepared) if refused else None,
+        "sources": list_sources(grounding),
+        "refusal": refusal,
         "notices": record["notices"],
         "search_question": prepared.search_question,
         "index_id": prepared.index_id,
-    }
-
-
-def _describe_refusal(grounding: GroundedResponse, prepared: PreparedAnswer) -> dict[str, Any]:
-    return {
-        "reason": grounding.reason.value,
-        "message": grounding.message,
-        "related": [asdict(citation) for citation in grounding.related],
-        "offers": _list_offers(grounding, prepared),
     }
 
 
@@ -404,7 +402,9 @@ class Request(BaseModel):
         """Return the query of the library, whose fields have the same names."""
         names = self.__class__.model_fields.keys() & {one.name for one in fields(Query)}
         given = {name: getattr(self, name) for name in names}
-        return Query(**given | {"filters": read_filters(given["filters"])})
+        if filters := given["filters"]:
+            given["filters"] = QueryFilters(**filters.model_dump(exclude_none=True))
+        return Query(**given)
 
 
 _FILTERS: Final[dict[str, Any]] = {
@@ -417,11 +417,6 @@ Filters = create_model(
     **_FILTERS,
 )
 """A list of values for each filter that `core.payload` declares."""
-
-
-def read_filters(filters: BaseModel | None) -> QueryFilters | None:
-    """Return the filters of the library, without those that are not given."""
-    return QueryFilters(**filters.model_dump(exclude_none=True)) if filters else None
 
 
 class HistoryTurn(Request):

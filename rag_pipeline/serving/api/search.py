@@ -11,15 +11,14 @@ from fastapi import Query as QueryParameter
 
 from rag_pipeline.answering.quoting.passages import hide_section_solutions
 from rag_pipeline.core.protocols import Rating
-from rag_pipeline.retrieval import (
-    RetrievalResult,
-    Retriever,
+from rag_pipeline.retrieval.contents import (
+    SectionText,
     count_filter_values,
     find_entries,
     read_contents,
     read_section,
+    retrieve_explained,
 )
-from rag_pipeline.retrieval.contents import SectionText, explain_filters
 from rag_pipeline.serving.api import bodies
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.service import Service, get_service
@@ -41,17 +40,13 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 async def search(request: Request, body: bodies.SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     query = body.to_query()
-
-    def look(retriever: Retriever) -> RetrievalResult:
-        found = retriever.retrieve(query)
-        told = [] if found.chunks else explain_filters(retriever.read_index, query.filters)
-        return replace(found, notice=" ".join(told) or found.notice)
-
-    searching = service.read(look)
-    result = await run_while_connected(request.receive, searching)
-    if result is None:
+    searching = service.read(lambda retriever: retrieve_explained(retriever, query))
+    found = await run_while_connected(request.receive, searching)
+    if found is None:
         return answer_disconnected()
-    return AsciiJsonResponse(bodies.describe_search(result))
+    result, told = found
+    notice = " ".join(told) or result.notice
+    return AsciiJsonResponse(bodies.describe_search(replace(result, notice=notice)))
 
 
 @router.get("/about", responses={200: {"model": bodies.AboutBody}})

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
-from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import httpx
 
 QUESTION = "How does a soft gripper hold an egg?"
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """A client of a service over the small book, without a model."""
-    settings = index_book(tmp_path_factory.mktemp("book"))
-    with run_service(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
-        yield client
 
 
 def _stream(client: httpx.Client, **body: object) -> list[tuple[str, dict[str, object]]]:

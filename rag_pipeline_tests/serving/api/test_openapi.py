@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 from hypothesis import given, settings
 
 from rag_pipeline.serving.api.bodies import EVENTS
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
-from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    import httpx
     import schemathesis
 
 CONFORMANCE = [
@@ -41,16 +38,9 @@ QUESTION = "How does a soft gripper hold an egg?"
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service over the small book."""
-    with run_service(index_book(tmp_path_factory.mktemp("book"), store_idle_s=30.0)) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def document(address: str) -> dict[str, Any]:
+def document(client: httpx.Client) -> dict[str, Any]:
     """The OpenAPI document."""
-    loaded: dict[str, Any] = httpx.get(f"{address}/openapi.json").raise_for_status().json()
+    loaded: dict[str, Any] = client.get("/openapi.json").raise_for_status().json()
     return loaded
 
 
@@ -58,7 +48,7 @@ def document(address: str) -> dict[str, Any]:
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_responses_to_generated_requests_conform(
-    document: dict[str, Any], address: str, operation: str, mode: str
+    document: dict[str, Any], client: httpx.Client, operation: str, mode: str
 ) -> None:
     import schemathesis  # noqa: PLC0415  # other test processes save half a second
     from schemathesis import checks as known  # noqa: PLC0415  # as above
@@ -71,7 +61,7 @@ def test_responses_to_generated_requests_conform(
     @given(case=described.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
     @settings(max_examples=20, derandomize=True, deadline=None, database=None)
     def check(case: schemathesis.Case) -> None:
-        response = case.call(base_url=address)
+        response = case.call(base_url=str(client.base_url))
         checks = set(CONFORMANCE)
         if response.status_code in {413, 431}:  # refusals too, but the check does not know them
             checks.discard("negative_data_rejection")
@@ -103,7 +93,7 @@ def test_each_route_documents_its_answer_and_its_errors(document: dict[str, Any]
                     assert list(response["content"]) == ["application/problem+json"], path
 
 
-def test_the_events_of_a_stream_have_their_documented_types(address: str) -> None:
+def test_the_events_of_a_stream_have_their_documented_types(client: httpx.Client) -> None:
     seen = set()
     for body in (
         {"question": QUESTION},
@@ -112,7 +102,7 @@ def test_the_events_of_a_stream_have_their_documented_types(address: str) -> Non
         {"question": QUESTION, "mode": "selected_text_only", "selected_text": "Rubber bends."},
     ):
         headers = {"Accept": "text/event-stream"}
-        response = httpx.post(f"{address}/v1/answers", json=body, headers=headers, timeout=30)
+        response = client.post("/v1/answers", json=body, headers=headers)
         for name, data in EventDecoder().feed(response.content):
             checked = EVENTS[name].validate_python(data, strict=False)
             assert checked.keys() == data.keys()

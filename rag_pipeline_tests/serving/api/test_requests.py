@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from rag_pipeline.serving.api.bodies import FeedbackRequest
 from rag_pipeline.serving.replies import prefers
-from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import httpx
 
 QUESTION = "How does a soft gripper hold an egg?"
 SELECTION = "Store a lithium battery half charged in a cool, dry place."
 SELECTED = {"question": "How should a lithium battery be stored?", "mode": "selected_text_only"}
 JSON = {"Content-Type": "application/json"}
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """A client of a service over the small book, without a model."""
-    settings = index_book(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
-    with run_service(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
-        yield client
 
 
 def post(client: httpx.Client, body: object, path: str = "/v1/answers") -> httpx.Response:
@@ -67,52 +57,53 @@ def test_a_question_without_a_visible_character_is_empty(
 
 
 @pytest.mark.parametrize(
-    ("body", "field"),
+    ("body", "field", "told"),
     [
-        ({}, "question"),
-        ({"question": None}, "question"),
-        ({"question": ["a"]}, "question"),
-        ({"question": "a" * 5_001}, "question"),
-        ({"question": "a", "colour": "red"}, "colour"),
-        ({"question": "a", "\ud800": 1}, ""),
-        ({"question": "a", "mode": "guess"}, "mode"),
-        ({"question": "a", "top_k": 101}, "top_k"),
-        ({"question": "a", "top_k": "5"}, "top_k"),
-        ({**SELECTED, "selected_text": "a" * 20_001}, "selected_text"),
-        ({"question": "a", "filters": {"authors": ["x"]}}, "filters.authors"),
-        ({"question": "a", "filters": {"tags": ["x"] * 50_000}}, "filters.tags"),
-        ({"question": "a", "filters": {"tags": "x"}}, "filters.tags"),
-        ({"question": "a", "conversation_id": "../x"}, "conversation_id"),
-        ({"question": "a", "history": [{"question": "b"}] * 21}, "history"),
-        ({"question": "a", "history": [{"system": "obey"}]}, "history.0.question"),
-        ({"question": "a", "history": [{"question": "b", "role": "system"}]}, "history.0.role"),
+        ({}, "question", "question: this field is required"),
+        ([], "", "the body: this must be a JSON object"),
+        ({"question": None}, "question", ""),
+        ({"question": ["a"]}, "question", ""),
+        (
+            {"question": "a" * 5_001},
+            "question",
+            "question: String should have at most 2000 characters",
+        ),
+        ({"question": "a", "colour": "red"}, "colour", "colour: there is no such field"),
+        ({"question": "a", "\ud800": 1}, "", ""),
+        ({"question": "a", "mode": "guess"}, "mode", ""),
+        (
+            {"question": "a", "top_k": 101},
+            "top_k",
+            "top_k: Input should be less than or equal to 100",
+        ),
+        ({"question": "a", "top_k": "5"}, "top_k", ""),
+        ({**SELECTED, "selected_text": "a" * 20_001}, "selected_text", ""),
+        (
+            {**SELECTED, "selected_text": "a\n" * 3_000},
+            "selected_text",
+            "selected_text: the text has about 3,001 lines and sentences",
+        ),
+        ({"question": "a", "filters": {"authors": ["x"]}}, "filters.authors", ""),
+        ({"question": "a", "filters": {"tags": ["x"] * 50_000}}, "filters.tags", ""),
+        ({"question": "a", "filters": {"tags": "x"}}, "filters.tags", ""),
+        ({"question": "a", "conversation_id": "../x"}, "conversation_id", ""),
+        ({"question": "a", "history": [{"question": "b"}] * 21}, "history", ""),
+        (
+            {"question": "a", "history": ["b"]},
+            "history.0",
+            "history.0: this must be a JSON object",
+        ),
+        ({"question": "a", "history": [{"system": "obey"}]}, "history.0.question", ""),
+        ({"question": "a", "history": [{"question": "b", "role": "a"}]}, "history.0.role", ""),
     ],
 )
-def test_an_invalid_field_is_named(client: httpx.Client, body: object, field: str) -> None:
+def test_an_invalid_field_is_named_with_what_is_wrong(
+    client: httpx.Client, body: object, field: str, told: str
+) -> None:
     problem = read_problem(post(client, body), 422)
     assert problem["code"] == "REQUEST_INVALID"
     assert field in [entry["field"] for entry in problem["errors"]]
-
-
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        ({}, "question: this field is required"),
-        ([], "the body: this must be a JSON object"),
-        ({"question": "a" * 5_001}, "question: String should have at most 2000 characters"),
-        ({"question": "a", "colour": "red"}, "colour: there is no such field"),
-        ({"question": "a", "top_k": 101}, "top_k: Input should be less than or equal to 100"),
-        ({"question": "a", "history": ["b"]}, "history.0: this must be a JSON object"),
-        (
-            {**SELECTED, "selected_text": "a\n" * 3_000},
-            "selected_text: the text has about 3,001 lines and sentences",
-        ),
-    ],
-)
-def test_the_message_says_what_is_wrong_with_a_field(
-    client: httpx.Client, body: object, told: str
-) -> None:
-    assert f"Not valid: {told}" in read_problem(post(client, body), 422)["detail"]
+    assert f"Not valid: {told}" in problem["detail"]
 
 
 def test_many_invalid_fields_have_a_short_answer(client: httpx.Client) -> None:

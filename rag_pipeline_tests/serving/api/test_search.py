@@ -13,7 +13,7 @@ from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QuestionLogError
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline_tests.retrieval.indexed_book import build_collection, make_points, make_settings
-from rag_pipeline_tests.serving.running_service import index_book, run_service
+from rag_pipeline_tests.serving.running_service import run_service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,19 +55,6 @@ class StuckLog(BrokenLog):
         del rating
         self.is_busy.set()
         return not self.released.wait(30)
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings of the small book, which is indexed."""
-    return index_book(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
-
-
-@pytest.fixture(scope="module")
-def client(settings: Settings) -> Iterator[httpx.Client]:
-    """A client of a service over the small book, without a log."""
-    with run_service(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
-        yield client
 
 
 @pytest.fixture
@@ -233,16 +220,6 @@ def test_a_broken_log_fails_ratings_but_no_answer(settings: Settings) -> None:
         response = client.post("/v1/feedback", json={"answer_id": answer_id, "rating": 5})
         assert read_code(response, 503) == "QUESTION_LOG_FAILED"
         assert response.headers["retry-after"] == "1"
-
-
-def test_a_missing_index_is_a_problem_without_a_path(tmp_path: Path) -> None:
-    settings = index_book(tmp_path, qdrant_collection="book")
-    missing = settings.model_copy(update={"qdrant_collection": "another"})
-    with run_service(missing) as url, httpx.Client(base_url=url, timeout=30) as client:
-        for path, body in (("/v1/answers", {"question": QUESTION}), ("/v1/filters", None)):
-            response = client.get(path) if body is None else client.post(path, json=body)
-            assert read_code(response, 503) == "COLLECTION_MISSING"
-            assert str(tmp_path) not in response.text
 
 
 def test_a_log_that_is_stuck_does_not_stop_the_website(settings: Settings, tmp_path: Path) -> None:

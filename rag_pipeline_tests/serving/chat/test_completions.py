@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -15,14 +16,9 @@ from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.core.site.addresses import encode_target
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import open_retriever
-from rag_pipeline.serving.chat import ChatMessage, make_chat_router, read_conversation
+from rag_pipeline.serving.chat import ChatMessage, read_conversation, router
 from rag_pipeline_tests.answering.factories import ScriptedModel
-from rag_pipeline_tests.retrieval.indexed_book import (
-    PAGES,
-    build_collection,
-    make_points,
-    make_settings,
-)
+from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app
 
 if TYPE_CHECKING:
@@ -38,14 +34,6 @@ KEY = "unused"  # pragma: allowlist secret
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings of the tiny book, which is indexed."""
-    made = make_settings(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
-    build_collection(made, make_points(PAGES))
-    return made
-
-
-@pytest.fixture(scope="module")
 def assistant(settings: Settings) -> Iterator[Assistant]:
     """An assistant over the tiny book that quotes passages."""
     with Assistant(open_retriever(settings)) as opened:
@@ -56,8 +44,8 @@ def assistant(settings: Settings) -> Iterator[Assistant]:
 def app(assistant: Assistant) -> FastAPI:
     """The application with the chat routes; tests replace its assistant."""
     made = FastAPI()
-    made.state.assistant = assistant
-    made.include_router(make_chat_router(lambda request: request.app.state.assistant))
+    made.state.service = SimpleNamespace(assistant=assistant)
+    made.include_router(router)
     return made
 
 
@@ -78,9 +66,9 @@ def client(address: str) -> Iterator[openai.OpenAI]:
 @pytest.fixture
 def use_model(app: FastAPI, assistant: Assistant) -> Iterator[Assistant]:
     """An assistant of this test alone, whose answering model can be set."""
-    app.state.assistant = Assistant(assistant.retriever)
-    yield app.state.assistant
-    app.state.assistant = assistant
+    app.state.service.assistant = Assistant(assistant.retriever)
+    yield app.state.service.assistant
+    app.state.service.assistant = assistant
 
 
 def ask(client: openai.OpenAI, *texts: str) -> openai.types.chat.ChatCompletion:
@@ -254,12 +242,12 @@ def test_a_missing_index_is_an_error_without_a_path(
 ) -> None:
     folder = tmp_path_factory.mktemp("empty")
     with Assistant(open_retriever(make_settings(folder))) as empty:
-        app.state.assistant = empty
+        app.state.service.assistant = empty
         try:
             with pytest.raises(openai.InternalServerError) as raised:
                 ask(client, QUESTION)
         finally:
-            app.state.assistant = assistant
+            app.state.service.assistant = assistant
     assert raised.value.code == "COLLECTION_MISSING"
     assert str(folder) not in str(raised.value)
 
@@ -274,12 +262,12 @@ def test_a_long_task_gets_a_reply_without_a_search_instead_of_a_refusal(
     client: openai.OpenAI, app: FastAPI, assistant: Assistant
 ) -> None:
     message = TASK + "- Be brief.\n" * 300
-    app.state.assistant = None
+    app.state.service.assistant = None
     try:
         completion = ask(client, message)
         chunks = stream(client, message)
     finally:
-        app.state.assistant = assistant
+        app.state.service.assistant = assistant
     assert completion.choices[0].message.content == '{"title": "What is a topic"}'
     assert join(chunks) == completion.choices[0].message.content
     assert chunks[-1].choices[0].finish_reason == "stop"

@@ -25,7 +25,7 @@ from rag_pipeline.retrieval.open_index import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.access import ProtectedApp, read_access_rules
 from rag_pipeline.serving.app import mount_mcp
-from rag_pipeline.serving.mcp import build_mcp_server, cut_text, describe_coverage
+from rag_pipeline.serving.mcp import BookServer, cut_text, describe_coverage
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     MemoryCache,
@@ -36,7 +36,7 @@ from rag_pipeline_tests.retrieval.indexed_book import (
 from rag_pipeline_tests.serving.running_service import run_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
     from fastapi import Request, Response
@@ -105,14 +105,20 @@ def address(assistant: Assistant, folder: Path) -> Iterator[str]:
         yield f"{url}/mcp"
 
 
+def run(assistant: Assistant, action: Callable[[Client], Awaitable[Any]]) -> Any:  # noqa: ANN401  # any result
+    """Return the result of what a client in this process does with a server."""
+
+    async def use() -> Any:  # noqa: ANN401  # as above
+        async with Client(BookServer(assistant)) as client:
+            return await action(client)
+
+    return asyncio.run(use())
+
+
 def call(assistant: Assistant, tool: str, **arguments: object) -> CallToolResult:
-    """Return the result of a tool, called by a client in this process."""
-
-    async def run() -> CallToolResult:
-        async with Client(build_mcp_server(assistant)) as client:
-            return await client.call_tool(tool, arguments)
-
-    return asyncio.run(run())
+    """Return the result of a tool."""
+    result: CallToolResult = run(assistant, lambda client: client.call_tool(tool, arguments))
+    return result
 
 
 def use(assistant: Assistant, tool: str, **arguments: object) -> dict[str, Any]:
@@ -132,12 +138,7 @@ def fail(assistant: Assistant, tool: str, **arguments: object) -> str:
 
 def read(assistant: Assistant, uri: str) -> str:
     """Return the text of a resource."""
-
-    async def run() -> str:
-        async with Client(build_mcp_server(assistant)) as client:
-            return (await client.read_resource(uri)).contents[0].text
-
-    return asyncio.run(run())
+    return str(run(assistant, lambda client: client.read_resource(uri)).contents[0].text)
 
 
 async def use_all_tools(client: Client) -> None:
@@ -156,12 +157,14 @@ async def use_all_tools(client: Client) -> None:
     assert answer.structured_content["sources"]
 
 
-def test_an_agent_uses_all_tools_over_http(address: str) -> None:
-    async def run() -> None:
-        async with Client(address) as client:
-            await use_all_tools(client)
+async def connect(server: object) -> None:
+    """Use all tools of a server."""
+    async with Client(server) as client:
+        await use_all_tools(client)
 
-    asyncio.run(run())
+
+def test_an_agent_uses_all_tools_over_http(address: str) -> None:
+    asyncio.run(connect(address))
 
 
 def test_an_agent_uses_all_tools_over_standard_input(folder: Path) -> None:
@@ -173,13 +176,8 @@ from rag_pipeline_tests.retrieval.indexed_book import make_settings
 with open_assistant(make_settings(Path({str(folder)!r}))) as assistant:
     run_stdio(assistant)
 """
-
-    async def run() -> None:
-        server = StdioServerParameters(command=sys.executable, args=["-c", code])
-        async with Client(stdio_client(server)) as client:
-            await use_all_tools(client)
-
-    asyncio.run(run())
+    server = StdioServerParameters(command=sys.executable, args=["-c", code])
+    asyncio.run(connect(stdio_client(server)))
 
 
 def test_a_page_may_send_every_header_of_the_protocol(assistant: Assistant, folder: Path) -> None:
@@ -196,15 +194,11 @@ def test_a_page_may_send_every_header_of_the_protocol(assistant: Assistant, fold
     app.add_middleware(ProtectedApp, rules=rules)
     app.add_middleware(BaseHTTPMiddleware, dispatch=record)
 
-    async def run(address: str) -> None:
-        async with Client(address) as client:
-            await use_all_tools(client)
-
     with run_app(app) as url:
         headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
         preflight = httpx.options(f"{url}/mcp", headers=headers)
         sent.clear()
-        asyncio.run(run(f"{url}/mcp"))
+        asyncio.run(connect(f"{url}/mcp"))
     allowed = preflight.headers["access-control-allow-headers"].split(", ")
     set_by_browsers = {"accept", "accept-encoding", "connection", "content-length", "host"}
     assert {"mcp-method", "mcp-name", "mcp-protocol-version"} <= sent
@@ -214,12 +208,11 @@ def test_a_page_may_send_every_header_of_the_protocol(assistant: Assistant, fold
 def test_names_and_descriptions_say_which_book_it_is_and_what_it_covers(folder: Path) -> None:
     voice = Voice(source="2nd Rover Handbook", name="Rover")
 
-    async def run(assistant: Assistant) -> None:
-        async with Client(build_mcp_server(assistant)) as client:
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            resources = [resource.uri for resource in (await client.list_resources()).resources]
-            contents = await client.call_tool("list_contents", {})
-            page = await client.read_resource(contents.structured_content["pages"][0]["resource"])
+    async def describe(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        resources = [resource.uri for resource in (await client.list_resources()).resources]
+        contents = await client.call_tool("list_contents", {})
+        page = await client.read_resource(contents.structured_content["pages"][0]["resource"])
         assert tools.keys() == {*TOOLS[:3], "ask_2nd_rover_handbook"}
         assert [str(uri) for uri in resources] == ["nd-rover-handbook://toc"]
         assert page.contents[0].text
@@ -230,16 +223,13 @@ def test_names_and_descriptions_say_which_book_it_is_and_what_it_covers(folder: 
             assert "Embodiment; Lab: measuring a wall; Gears" in tools[name].description
 
     with Assistant(open_retriever(make_settings(folder)), voice=voice) as opened:
-        asyncio.run(run(opened))
+        run(opened, describe)
 
 
 def test_the_tools_are_listed_without_an_index(tmp_path: Path) -> None:
-    async def run(assistant: Assistant) -> list[str]:
-        async with Client(build_mcp_server(assistant)) as client:
-            return [tool.name for tool in (await client.list_tools()).tools]
-
     with Assistant(open_retriever(make_settings(tmp_path))) as empty:
-        assert asyncio.run(run(empty)) == TOOLS
+        listed = run(empty, lambda client: client.list_tools())
+    assert [tool.name for tool in listed.tools] == TOOLS
 
 
 @pytest.mark.parametrize("chapters", [("",), ("one", "two")])
@@ -263,15 +253,11 @@ def test_there_is_no_stream_to_wait_for(address: str, method: str) -> None:
 
 
 def test_tools_are_read_only_and_describe_their_results(assistant: Assistant) -> None:
-    async def run() -> None:
-        async with Client(build_mcp_server(assistant)) as client:
-            for tool in (await client.list_tools()).tools:
-                assert tool.annotations is not None
-                assert tool.annotations.read_only_hint
-                assert tool.output_schema
-                assert "Use" in (tool.description or "")
-
-    asyncio.run(run())
+    for tool in run(assistant, lambda client: client.list_tools()).tools:
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        assert tool.output_schema
+        assert "Use" in (tool.description or "")
 
 
 @pytest.mark.parametrize(
@@ -364,12 +350,11 @@ def test_an_error_contains_no_link_to_pydantic(assistant: Assistant) -> None:
 def test_a_prompt_is_refused_without_a_traceback(
     assistant: Assistant, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def run() -> None:
-        async with Client(build_mcp_server(assistant)) as client:
-            with pytest.raises(MCPError, match="there is no prompt 'summary'"):
-                await client.get_prompt("summary")
+    async def get_prompt(client: Client) -> None:
+        with pytest.raises(MCPError, match="there is no prompt 'summary'"):
+            await client.get_prompt("summary")
 
-    asyncio.run(run())
+    run(assistant, get_prompt)
     assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -417,12 +402,11 @@ def test_the_contents_name_all_pages_and_one_module_its_headings(assistant: Assi
 
 @pytest.mark.parametrize("path", ["nowhere", "../../etc/passwd", "%2Fetc%2Fpasswd"])
 def test_an_unknown_page_resource_is_an_error(assistant: Assistant, path: str) -> None:
-    async def run() -> None:
-        async with Client(build_mcp_server(assistant)) as client:
-            with pytest.raises(MCPError):
-                await client.read_resource(f"textbook://page/{path}")
+    async def read_unknown(client: Client) -> None:
+        with pytest.raises(MCPError):
+            await client.read_resource(f"textbook://page/{path}")
 
-    asyncio.run(run())
+    run(assistant, read_unknown)
 
 
 def test_a_question_that_the_book_does_not_cover_is_refused(assistant: Assistant) -> None:
