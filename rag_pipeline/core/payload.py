@@ -269,6 +269,9 @@ class _HiddenFields(ChunkMetadata):
         str | None,
         Declared("Path that the page has in all versions and languages; often missing.", "edition"),
     ] = None
+    is_post: Annotated[
+        bool, Declared("True for a page of a blog; otherwise missing.", "edition")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +318,7 @@ INDEXED_FIELDS: Final = tuple(
 LATE_INDEXES: Final = {
     field.name: field.kind.label == "boolean"
     for field in PAYLOAD_FIELDS
-    if field.may_lack and (field.declared.filter or field.kind.label == "boolean")
+    if field.shown and field.may_lack and (field.declared.filter or field.kind.label == "boolean")
 }
 """Fields whose index is made when the first point has them, and if it is one of booleans."""
 

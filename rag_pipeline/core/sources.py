@@ -31,6 +31,7 @@ class Edition:
         is_default_locale: False if readers get another language by default.
         common_path: Path of the page in its folder, the same in all versions and languages. None if
             the source has only one of each.
+        is_post: True for a page of a blog.
     """
 
     source: str | None = None
@@ -40,6 +41,7 @@ class Edition:
     locale: str | None = None
     is_default_locale: bool = True
     common_path: str | None = None
+    is_post: bool = False
 
 
 DEFAULT_EDITION = Edition()
@@ -146,4 +148,5 @@ def find_edition(source: Source | None, doc_id: str) -> Edition:
         source.locale,
         source.is_default_locale,
         find_place(source, doc_id) if has_others else None,
+        source.kind is SourceKind.BLOG,
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-FORMAT_VERSION: Final = 17
+FORMAT_VERSION: Final = 18
 """Version of the chunks, texts and terms that ingestion derives from the same Markdown.
 
 Increase it with every change of the tokenizer, cleaning, chunking, embedding text or sparse terms.

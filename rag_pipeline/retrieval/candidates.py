@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.retrieval.open_index import OpenIndex
 
-DEPTH: Final = 100
-"""Number of points requested from each of the dense and BM25 channels (ADR 28)."""
+DEPTH: Final = 150
+"""Number of points requested from each of the dense and BM25 channels (ADR 87)."""
 
 NEAR_SHARE: Final = 0.64
 """Number of near candidates for each point that is requested from a channel.

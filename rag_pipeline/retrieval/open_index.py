@@ -210,6 +210,7 @@ _PLACE_FIELDS: Final = (
     "word_count",
     "source",
     "common_path",
+    "is_post",
     *EDITION_FIELDS.values(),
 )
 """Payload fields that ranking reads for each candidate; the other fields are read only for hits."""
@@ -526,6 +527,7 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
         word_count,
         _find_terms(" ".join([title, *map(str, path if isinstance(path, list) else ())])),
         _find_terms(heading or title),
+        bool(payload.get("is_post")),
     )
 
 

@@ -35,6 +35,7 @@ DOCUMENT_DEPTH: Final = 3
 PATH: Final = 0.15  # for a title and headings that contain all terms of the question
 HEADING: Final = 0.2  # for a heading that consists of the terms of the question
 LENGTH: Final = 0.05  # times the logarithm of the number of words
+POST: Final = 0.15  # what a page of a blog loses (ADR 87)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Place:
         word_count: Number of words of the text.
         path_terms: The distinct terms of the page's title and of the headings above the text.
         heading_terms: The distinct terms of the nearest heading, or of the title if there is none.
+        is_post: True for a page of a blog.
     """
 
     point_id: PointId
@@ -62,6 +64,7 @@ class Place:
     word_count: int = 0
     path_terms: frozenset[str] = frozenset()
     heading_terms: frozenset[str] = frozenset()
+    is_post: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,8 @@ def favor_explaining(
 
     A text that only echoes the words of a question, such as a list of lessons, may be nearer to the
     question than the section that explains them. So a candidate gains by the share of the question
-    in its title and headings, by a heading that names nothing else, and by its length.
+    in its title and headings, by a heading that names nothing else, and by its length. A page of a
+    blog loses a little, because posts tell what was new on a day, and the docs what is true now.
 
     Args:
         ranked: Candidates with their fused scores.
@@ -268,6 +272,7 @@ def favor_explaining(
             PATH * path / total
             + HEADING * named / (total + others)
             + LENGTH * math.log1p(place.word_count)
+            - POST * place.is_post
         )
 
     return sorted(

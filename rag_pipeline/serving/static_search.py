@@ -312,6 +312,7 @@ def _describe(
                 "chunk_index": place.chunk_index,
                 "words": place.word_count,
                 "bare": place.bare_heading,
+                **({"is_post": True} if place.is_post else {}),
                 "sentences": _count_units(text, split_sentences(text)),
                 "blocks": [
                     [block.kind.value, *span] for block, span in zip(blocks, spans, strict=True)
@@ -360,6 +361,7 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
         "path": ranking.PATH,
         "heading": ranking.HEADING,
         "length": ranking.LENGTH,
+        "post": ranking.POST,
         "weights": asdict(options.weights),
         "dedup_threshold": options.dedup_threshold,
         "uncrowded": choosing.UNCROWDED,

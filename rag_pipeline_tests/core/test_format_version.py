@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.report import chunk_folder, chunk_record
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {17: "13f2da19031369d7c52ec269c2b12492221382dd9254c7bc522e22368526fe34"}
+_RECORDED = {18: "13f2da19031369d7c52ec269c2b12492221382dd9254c7bc522e22368526fe34"}
 
 
 def test_chunks_and_terms_do_not_change_without_a_new_format_version() -> None:

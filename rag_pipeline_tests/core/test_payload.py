@@ -112,8 +112,9 @@ def test_a_payload_contains_only_the_parts_of_an_edition_that_differ_from_the_de
         "is_default_locale": False,
         "common_path": "page.md",
     }
-    blog = build_payload(CHUNK, replace(make_document(), edition=Edition("blog")), TIME)
-    assert blog == {**plain, "source": "blog"}
+    post = Edition("blog", is_post=True)
+    blog = build_payload(CHUNK, replace(make_document(), edition=post), TIME)
+    assert blog == {**plain, "source": "blog", "is_post": True}
     metadata = read_metadata(plain)
     assert (metadata.source, metadata.version, metadata.locale) == (None, None, None)
     assert metadata.is_latest

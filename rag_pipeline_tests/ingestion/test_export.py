@@ -130,4 +130,5 @@ def test_the_record_of_a_document_contains_its_edition_unless_it_is_the_default(
         "locale": None,
         "is_default_locale": True,
         "common_path": None,
+        "is_post": False,
     }

@@ -264,6 +264,7 @@ def test_a_blog_post_has_no_truncate_mark_and_its_title_takes_no_heading_id(tmp_
     assert [heading.anchor for heading in post.document.headings] == [None, "part"]
     assert "truncate" not in " ".join(block.text for block in post.blocks)
     assert (post.document.title, post.document.module) == ("Part", "")
+    assert post.document.edition.is_post
     ruled = parsed[DocId("blog/ruled.md")].document
     assert [heading.anchor for heading in ruled.headings] == [None, "part-1"]
     untitled = parsed[DocId("blog/2021-01-02-untitled.md")].document

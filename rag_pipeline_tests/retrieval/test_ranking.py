@@ -269,6 +269,14 @@ def test_a_text_comes_before_a_stub_of_the_same_score() -> None:
     assert numbers(favor_explaining([stub, text], {"robot": 2.0})) == [2, 1]
 
 
+def test_the_docs_come_before_a_post_of_a_blog_about_the_same() -> None:
+    post, page = (make_section(at, "Release 2", "Friction cone").candidate for at in (1, 2))
+    post = replace(post, place=replace(post.place, is_post=True))
+    terms = {"friction": 3.0, "cone": 3.0}
+    assert numbers(favor_explaining([Ranked(post, 0.6), Ranked(page, 0.5)], terms)) == [2, 1]
+    assert numbers(favor_explaining([Ranked(post, 0.7), Ranked(page, 0.5)], terms)) == [1, 2]
+
+
 def test_a_question_without_terms_keeps_the_order() -> None:
     hits = rank(make_candidate(2), make_candidate(1))
     assert favor_explaining(hits, {}) == hits

@@ -356,7 +356,8 @@ export class Ranking {
       return (
         (rules.path * share(this.readSet('path', at))) / total +
         (rules.heading * share(heading)) / (total + others) +
-        rules.length * Math.log1p(passages[at]!.words)
+        rules.length * Math.log1p(passages[at]!.words) -
+        (passages[at]!.is_post ? rules.post : 0)
       );
     };
     return this.sort(

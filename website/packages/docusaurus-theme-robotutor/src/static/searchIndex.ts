@@ -17,6 +17,7 @@ export interface Rules {
   path: number;
   heading: number;
   length: number;
+  post: number;
   weights: {semantic: number; bm25: number; document: number; windows: number};
   dedup_threshold: number;
   uncrowded: number;
@@ -86,6 +87,7 @@ export interface IndexedPassage {
   words: number;
   /** The heading, if the passage has no other text. */
   bare: string | null;
+  is_post?: boolean;
   sentences: [number, number][];
   blocks: [kind: string, start: number, end: number][];
 }

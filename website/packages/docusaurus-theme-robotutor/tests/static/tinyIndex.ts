@@ -14,7 +14,7 @@ const POSTINGS = [[0], [2], [2], [0], [2], [2], [1], [1], [2], [0], [0, 1], [0, 
 
 const RULES: Rules = {
   depth: 100, near_share: 0.64, statistics_depth: 100, full_cover: 0.45, document_depth: 3,
-  path: 0.15, heading: 0.2, length: 0.05,
+  path: 0.15, heading: 0.2, length: 0.05, post: 0.15,
   weights: {semantic: 0.8, bm25: 0.2, document: 0.2, windows: 0.7},
   dedup_threshold: 0.95, uncrowded: 2, crowding: 0.1, part_depth: 20, first_place: 3, top_k: 5,
   max_terms: 48, evidence_depth: 5, stop_words: ['on', 'part', 'what', 'is', 'a', 'the', 'it', 'its', 'from', 'who', 'and', 'how', 'does'],
