@@ -33,24 +33,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WORDS = ("robot", "joint", "torque", "sensor", "frame", "gait", "planner", "noise", "latency")
-_SECTIONS = 10
-_SENTENCES = 8
 _PARTS = ("RssAnon", "RssFile", "VmHWM")
 _LOOK_EVERY_S = 0.05
 
 
-def write_book(folder: Path, count: int) -> None:
-    """Write `count` generated documents with ten sections and about 900 words each."""
+def write_book(folder: Path, count: int, sections: int, sentences: int) -> None:
+    """Write `count` generated documents with sections of sentences of 11 words."""
     seeded = random.Random(count)  # noqa: S311  # not used for secrets
     for number in range(count):
         path = folder / f"module-{number % 8}" / f"chapter-{number // 8 % 40}" / f"page-{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [f"---\ntitle: Page {number}\ntags: [generated]\n---\n\n# Page {number}\n"]
-        for section in range(_SECTIONS):
-            sentences = " ".join(
-                f"{' '.join(seeded.choices(_WORDS, k=11)).capitalize()}." for _ in range(_SENTENCES)
+        for section in range(sections):
+            text = " ".join(
+                f"{' '.join(seeded.choices(_WORDS, k=11)).capitalize()}." for _ in range(sentences)
             )
-            lines.append(f"## Section {section} of {number}\n\n{sentences}\n")
+            lines.append(f"## Section {section} of {number}\n\n{text}\n")
         path.write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -103,7 +101,7 @@ def run_size(count: int) -> None:
 
     with tempfile.TemporaryDirectory() as name, watch_memory() as peaks:
         root = Path(name)
-        write_book(root / "docs", count)
+        write_book(root / "docs", count, 10, 8)
         settings = load_settings(docs_dir=root / "docs", data_dir=root / "data")
         services = dataclasses.replace(connect_services(settings), embedder=embedder)
         context = IngestionContext(settings, services)

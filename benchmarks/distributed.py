@@ -172,7 +172,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name, run_postgres() as url:
         root = Path(name)
-        write_book(root / "docs", arguments.documents)
+        write_book(root / "docs", arguments.documents, 10, 8)
         found = {}
         for label in ("one process", "three workers"):
             with serve_qdrant(root / label) as (server, _):

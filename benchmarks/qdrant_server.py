@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from upkeep_memory import write_book
+from bench_ingest import write_book
 
 from rag_pipeline.adapters.connect import connect_catalog, connect_services
 from rag_pipeline.core.settings import load_settings
@@ -108,7 +108,7 @@ def compare_audits(url: str, name: str, points: int, traffic: list[tuple[int, in
     """Audit a generated book on both stores, and print the times."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        write_book(root / "docs", points // _POINTS_PER_PAGE)
+        write_book(root / "docs", points // _POINTS_PER_PAGE, sections=3, sentences=4)
         spent = {}
         for store, address in (("embedded", ""), ("server", url)):
             settings = load_settings(

@@ -17,7 +17,6 @@ import argparse
 import dataclasses
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -25,12 +24,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench_ingest import watch_memory, write_book
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rag_pipeline.ingestion.context import IngestionContext
 
-_WORDS: Final = ("robot", "joint", "torque", "sensor", "frame", "gait", "planner", "noise")
 _COMMANDS: Final = (
     "ingest",
     "open store",
@@ -45,23 +45,8 @@ _COMMANDS: Final = (
 )
 
 
-def write_book(folder: Path, count: int) -> None:
-    """Write `count` generated documents with three sections of about 40 words each."""
-    seeded = random.Random(count)  # noqa: S311  # not used for secrets
-    for number in range(count):
-        path = folder / f"part-{number % 50}" / f"page-{number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [f"---\ntitle: Page {number}\n---\n\n# Page {number}\n"]
-        for section in range(3):
-            text = " ".join(seeded.choices(_WORDS, k=40)).capitalize()
-            lines.append(f"## Section {section} of {number}\n\n{text}.\n")
-        path.write_text("\n".join(lines), encoding="utf-8")
-
-
 def run_command(root: Path, name: str) -> None:
     """Run one command on the book below `root`, and print its figures as one JSON object."""
-    from bench_ingest import watch_memory  # noqa: PLC0415  # each command imports what it needs
-
     act = _find_command(root, name)
     with watch_memory() as peaks:
         start = time.process_time()
@@ -174,7 +159,7 @@ def measure_commands(
 def _run(root: Path, size: int, name: str) -> dict[str, float]:
     """Run one command in a process of its own, and return its figures."""
     if not root.exists():
-        write_book(root / "docs", size)
+        write_book(root / "docs", size, sections=3, sentences=4)
     book = f"memory-{size}"
     named = {"SITE_BASE_URL": "/", "STATE_NAME": book, "QDRANT_COLLECTION": book}
     done = subprocess.run(

@@ -23,6 +23,7 @@ from rag_pipeline.core.errors import ConfigurationError
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.book import BookEvaluation
+    from rag_pipeline.evaluation.pages import Block
     from rag_pipeline.evaluation.validation import ValidationSuiteReport
 
 commands = typer.Typer()
@@ -65,11 +66,7 @@ def evaluate(
     from rag_pipeline.evaluation.book import evaluate_book
     from rag_pipeline.evaluation.pages import to_text
     from rag_pipeline.evaluation.records import Answering
-    from rag_pipeline.evaluation.rendering import (
-        describe_answers,
-        describe_gates,
-        describe_measures,
-    )
+    from rag_pipeline.evaluation.rendering import describe_gates
 
     settings = load_book(docs_dir)
     chosen = {None: Answering.QUOTED, True: Answering.CONFIGURED, False: Answering.NONE}
@@ -96,9 +93,9 @@ def evaluate(
     text = to_text(describe_gates(evaluation.report, evaluation.gates)) + "\n"
     shows_measures = verbose or not evaluation.gates
     if shows_measures:
-        blocks = [*describe_measures(evaluation.report)]
+        blocks: list[Block] = [*evaluation.report.describe_measures()]
         if evaluation.answers is not None:
-            blocks.append(describe_answers(evaluation.answers))
+            blocks.append(evaluation.answers.describe())
         text += f"\n{to_text(blocks)}\n"
     text += f"Report: {html or page}"
     if not shows_measures:

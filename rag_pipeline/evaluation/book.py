@@ -128,8 +128,7 @@ def evaluate_book(
         fix = "Leave out --accept, or --paraphrased and --no-answers"
         raise ConfigurationError("--accept", problem, fix)
     test_set = choose_test_set(settings, test_set)
-    corpus = parse_corpus(settings)
-    documents, golden = corpus.documents, load_for(test_set, corpus)
+    golden, documents = read_book(settings, test_set)
     chat_model = connect_chat_model(settings) if answering is Answering.CONFIGURED else None
     ingest()
     folder = report_dir or settings.state_dir / "evaluation"
@@ -170,7 +169,7 @@ def evaluate_book(
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
     """Return the path of the test set: `test_set` if given, else the one named in the settings.
 
-    If the result is None, no file is named anywhere. `load_for` then uses the questions of this
+    If the result is None, no file is named anywhere. `read_book` then uses the questions of this
     package, which are about one textbook, and refuses them for any other book.
     """
     if test_set is None and settings.evaluation_test_set:
@@ -188,27 +187,41 @@ def name_baseline(settings: Settings, test_set: Path) -> str:
     return f"baseline-{test_set.stem}-{place}.json"
 
 
-def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
-    """Load a test set and check that all pages and headings that it names exist in the corpus.
+def read_book(settings: Settings, test_set: Path | None) -> tuple[GoldenSet, tuple[ParsedDoc, ...]]:
+    """Load a test set, and check that all pages and headings that it names exist in the book.
 
-    If `test_set` is None, all cases about the textbook are loaded.
+    Args:
+        settings: Settings with the docs folder.
+        test_set: The JSON file; None loads all cases about the textbook.
+
+    Returns:
+        The test set, and all documents of the book that can be parsed.
 
     Raises:
-        ConfigurationError: `test_set` is None, but the corpus is not the textbook: it lacks more
+        ConfigurationError: `test_set` is None, but the book is not the textbook: it lacks more
             than half of the pages that the questions expect.
+        DocsFolderError: The docs folder is missing, cannot be read or contains no document.
         GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
     """
-    documents = [parsed.document for parsed in corpus.documents]
-    if test_set is not None:
-        return validate_against_corpus(load_golden_set(test_set), documents, corpus.problems)
-    golden = load_golden_set(*ALL_PATHS)
-    expected = {section.doc_path for query in golden.queries for section in query.expected}
-    known = {str(document.doc_path) for document in documents} | corpus.problems.keys()
-    if len(expected & known) * 2 < len(expected):
-        problem = "the questions that come with this package are about another book"
-        fix = "Set it, or --test-set, to a JSON file with questions about this book"
-        raise ConfigurationError("EVALUATION_TEST_SET", problem, fix)
-    return validate_against_corpus(golden, documents, corpus.problems)
+    discovery = discover_docs(
+        settings.docs_dir,
+        manifest=settings.site_manifest,
+        sources=settings.sources or (),
+        with_unlisted=settings.index_unlisted,
+    )
+    failures = list(discovery.failures)
+    parsed = tuple(parse_docs(discovery.docs, settings.site, failures))
+    problems = {failure.doc_path: failure.message for failure in failures}
+    documents = [one.document for one in parsed]
+    golden = load_golden_set(test_set) if test_set else load_golden_set(*ALL_PATHS)
+    if test_set is None:
+        expected = {section.doc_path for query in golden.queries for section in query.expected}
+        known = {str(document.doc_path) for document in documents} | problems.keys()
+        if len(expected & known) * 2 < len(expected):
+            problem = "the questions that come with this package are about another book"
+            fix = "Set it, or --test-set, to a JSON file with questions about this book"
+            raise ConfigurationError("EVALUATION_TEST_SET", problem, fix)
+    return validate_against_corpus(golden, documents, problems), parsed
 
 
 def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
@@ -220,36 +233,6 @@ def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
         replace(query, question=query.paraphrase or query.question) for query in golden.queries
     )
     return replace(golden, queries=queries)
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """The documents of a docs folder.
-
-    Attributes:
-        documents: Every document that could be parsed.
-        problems: Error message of every other document, by its path below the docs folder.
-    """
-
-    documents: tuple[ParsedDoc, ...]
-    problems: dict[str, str]
-
-
-def parse_corpus(settings: Settings) -> Corpus:
-    """Parse all documents of a book, and collect the errors of those that fail.
-
-    Raises:
-        DocsFolderError: The docs folder is missing, cannot be read or contains no document.
-    """
-    discovery = discover_docs(
-        settings.docs_dir,
-        manifest=settings.site_manifest,
-        sources=settings.sources or (),
-        with_unlisted=settings.index_unlisted,
-    )
-    failures = list(discovery.failures)
-    documents = tuple(parse_docs(discovery.docs, settings.site, failures))
-    return Corpus(documents, {failure.doc_path: failure.message for failure in failures})
 
 
 TUNE_HALF: Final[Half] = "tune"
@@ -333,7 +316,7 @@ def sweep_book(
     chosen = [load_settings(**(settings.model_dump() | design)) for design in designs]
     for each in chosen[1:]:
         open_ingestion(each)
-    require_tune_half(load_for(choose_test_set(settings, test_set), parse_corpus(settings)))
+    require_tune_half(read_book(settings, choose_test_set(settings, test_set))[0])
     reports = []
     for design, each in zip(designs, chosen, strict=True):
         name = name_design(design)

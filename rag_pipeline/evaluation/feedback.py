@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.models import RetrievalResult
 
 Row: TypeAlias = "dict[str, str | float]"
+Figure: TypeAlias = "float | list[Row]"
 
 GOOD_RATING: Final = 4
 """The lowest rating of a helpful answer."""
@@ -96,41 +97,20 @@ def read_log(settings: Settings) -> LogEntries | None:
         log.close()
 
 
-def count_feedback(entries: LogEntries) -> dict[str, float]:
-    """Return the numbers of a question log by name.
+def describe_feedback(entries: LogEntries) -> dict[str, Figure]:
+    """Return numbers and tables of the ratings of a question log, by name.
 
     `helpful_share` is the share of ratings that are 4 or 5 (SC-005), from `helpful_low` to
-    `helpful_high` with 95% confidence. Without ratings, the three are left out.
-    """
-    given = [rating.rating for _, rating in entries.pair() if rating]
-    numbers: dict[str, float] = {
-        "answer_count": len(entries.answers),
-        "unanswered_count": sum(map(is_unanswered, entries.answers)),
-        "rating_count": len(given),
-    }
-    if helpful := find_interval([rating >= GOOD_RATING for rating in given]):
-        numbers["helpful_share"] = helpful.mean
-        numbers |= {"helpful_low": helpful.low, "helpful_high": helpful.high}
-    return numbers
-
-
-def is_unanswered(answer: LoggedAnswer) -> bool:
-    """Return True if the book did not fully answer the question."""
-    return answer.level in {"closest_passages", "not_covered"}
-
-
-def tabulate_feedback(entries: LogEntries) -> dict[str, list[Row]]:
-    """Return tables of a question log by name.
-
-    They are the answers by level, the sections with most bad ratings, the tags of ratings, and the
-    newest notes of readers.
+    `helpful_high` with 95% confidence. Without ratings, the three are left out. The tables have the
+    answers by level, the sections with most bad ratings, the tags of ratings, and the newest notes
+    of readers.
     """
     levels = Counter(one.level for one in entries.answers)
     rated = [(rating, answer) for answer, rating in entries.pair() if rating]
     rated.sort(key=lambda one: one[0].rated_at, reverse=True)
     tags = Counter(tag for rating, _ in rated for tag in rating.tags)
     notes = [(rating, answer) for rating, answer in rated if rating.note.strip()]
-    return {
+    found: dict[str, Figure] = {
         "levels": [
             {"how questions were answered": _LEVELS.get(level, level), "answers": times}
             for level, times in levels.items()
@@ -145,7 +125,19 @@ def tabulate_feedback(entries: LogEntries) -> dict[str, list[Row]]:
             }
             for rating, answer in notes[:_MAX_ROWS]
         ],
+        "answer_count": len(entries.answers),
+        "unanswered_count": sum(map(is_unanswered, entries.answers)),
+        "rating_count": len(rated),
     }
+    if helpful := find_interval([rating.rating >= GOOD_RATING for rating, _ in rated]):
+        found["helpful_share"] = helpful.mean
+        found |= {"helpful_low": helpful.low, "helpful_high": helpful.high}
+    return found
+
+
+def is_unanswered(answer: LoggedAnswer) -> bool:
+    """Return True if the book did not fully answer the question."""
+    return answer.level in {"closest_passages", "not_covered"}
 
 
 def _list_worst(rated: Sequence[tuple[Rating, LoggedAnswer]]) -> list[Row]:
@@ -197,8 +189,10 @@ def find_unanswered(entries: LogEntries) -> list[LoggedAnswer]:
     ]
 
 
-def group_unanswered(settings: Settings, answers: Sequence[LoggedAnswer]) -> list[QuestionCluster]:
-    """Group unanswered questions, with the nearest pages of the book.
+def describe_unanswered(settings: Settings, entries: LogEntries) -> dict[str, Figure]:
+    """Return numbers and tables of the unanswered questions, by name.
+
+    The tables have the reasons, and groups of similar questions with the nearest sections.
 
     Raises:
         StoreError: The collection is missing or cannot be read.
@@ -206,8 +200,17 @@ def group_unanswered(settings: Settings, answers: Sequence[LoggedAnswer]) -> lis
     from rag_pipeline.adapters.embedders.local import LocalEmbedder  # noqa: PLC0415  # loads a model
     from rag_pipeline.retrieval import open_retriever  # noqa: PLC0415  # loads the clients
 
+    answers = find_unanswered(entries)
     with open_retriever(settings) as retriever:
-        return cluster_questions(answers, LocalEmbedder(), retriever.retrieve)
+        clusters = cluster_questions(answers, LocalEmbedder(), retriever.retrieve)
+    return {
+        "reasons": [
+            {"reason": reason, "answers": times} for reason, times in count_reasons(answers)
+        ],
+        "groups": [describe_group(cluster) for cluster in clusters],
+        "unanswered_count": len(answers),
+        "grouped_count": sum(len(cluster.answers) for cluster in clusters),
+    }
 
 
 def cluster_questions(
@@ -281,25 +284,14 @@ def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tu
     return tuple(found.values())[:_MAX_PAGES]
 
 
-def tabulate_unanswered(
-    answers: Sequence[LoggedAnswer], clusters: Sequence[QuestionCluster]
-) -> dict[str, list[Row]]:
-    """Return tables of unanswered questions by name: their reasons and their groups."""
-    return {
-        "reasons": [
-            {"reason": reason, "answers": times} for reason, times in _count_reasons(answers)
-        ],
-        "groups": [_describe_group(cluster) for cluster in clusters],
-    }
-
-
-def _describe_group(cluster: QuestionCluster) -> Row:
+def describe_group(cluster: QuestionCluster) -> Row:
+    """Return the row of a group of unanswered questions."""
     first, *others = (
         shorten(question, _SHOWN_CHARS) for question in cluster.questions[:_SHOWN_QUESTIONS]
     )
     left = len(cluster.questions) - _SHOWN_QUESTIONS
     others += [f"and {left} more wordings"] if left > 0 else []
-    reasons = (f"{reason} ({times})" for reason, times in _count_reasons(cluster.answers))
+    reasons = (f"{reason} ({times})" for reason, times in count_reasons(cluster.answers))
     return {
         "question": first,
         "asked": len(cluster.answers),
@@ -309,7 +301,7 @@ def _describe_group(cluster: QuestionCluster) -> Row:
     }
 
 
-def _count_reasons(answers: Iterable[LoggedAnswer]) -> list[tuple[str, int]]:
+def count_reasons(answers: Iterable[LoggedAnswer]) -> list[tuple[str, int]]:
     """Return the reasons in words with their numbers of answers, most frequent first."""
     found = Counter(one.reason if is_unanswered(one) else RATED_BADLY for one in answers)
     return [(_REASONS.get(reason, reason), times) for reason, times in found.most_common()]

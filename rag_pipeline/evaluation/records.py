@@ -1,4 +1,4 @@
-"""The data of an evaluation report and of a baseline, and what identifies the code they measure."""
+"""The records of an evaluation and of a baseline, which describe themselves as trees for people."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel
-from rag_pipeline.evaluation.measures import Interval, count, share
+from rag_pipeline.evaluation.measures import Interval, count, share, show, tabulate
+from rag_pipeline.evaluation.metrics import hits_section
+from rag_pipeline.evaluation.pages import Block, Form, Items, Line, Mark, Section, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rag_pipeline.core.models import ParsedDoc
@@ -72,6 +74,10 @@ def dump_record(record: object) -> bytes:
 
 Scores: TypeAlias = dict[str, dict[str, float]]
 """The values of one question, 0 to 1, by level (document, section) and measure."""
+
+
+_SHOWN_CHUNKS: Final = 5
+_SHOWN_FAILURES: Final = 3  # failures usually share one cause, so a few examples are enough
 
 
 Summary: TypeAlias = dict[str, dict[str, Interval]]
@@ -132,6 +138,35 @@ class ExpectedPlace:
     section_rank: int | None
 
 
+def _describe_expected(place: ExpectedPlace) -> Line:
+    part = f" (part {place.group})" if place.group else ""
+    text = f" {place.section_heading}{part}: "
+    rank = place.section_rank
+    if rank is None:
+        return Mark(place.doc_path, "code"), text, Mark("not found", "bad")
+    form: Form = "good" if rank <= _SHOWN_CHUNKS else "near"
+    return Mark(place.doc_path, "code"), text, Mark(f"rank {rank}", form)
+
+
+def _describe_retrieved(chunk: RetrievedChunk, expected: Sequence[ExpectedPlace]) -> Line:
+    path = " > ".join(chunk.heading_breadcrumb)
+    shown: str | Mark = path
+    if any(hits_section(chunk, place) for place in expected):
+        shown = Mark(path, "good")
+    elif any(place.doc_path == chunk.doc_path for place in expected):
+        shown = Mark(path, "near")
+    return Mark(chunk.doc_path, "code"), " ", shown, f" ({chunk.score:.3f}): {chunk.excerpt}"
+
+
+def describe_case(
+    title: str, name: str, badges: Iterable[str], error: str | None, *blocks: Block
+) -> Section:
+    """Return a question, selected-text case or term with its result as a box."""
+    marks = [part for badge in badges for part in (Mark(badge, "badge"), " ")]
+    failed = (Mark(error, "bad"),) if error else ()
+    return Section(title, ((*marks, Mark(name, "code")), *failed, *blocks), "article")
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
     """A golden-set question with its expected sections, retrieved chunks and measured values.
@@ -173,6 +208,23 @@ class QuestionResult:
         if not self.answerable:
             return self.refused is True
         return self.refused is False and self.scores["section"]["Success@5"] == 1
+
+    def describe(self) -> Section:
+        """Return the question with its expected and retrieved sections as a box."""
+        badges = [self.category, f"{self.half} half", *self.modules]
+        badges += ["recall@5 below 0.5"] if self.flagged else []
+        badges += ["all parts needed"] if self.all_of else []
+        if self.refused is not None:
+            badges.append("refused" if self.refused else "passages sufficient")
+        expected = [_describe_expected(place) for place in self.expected]
+        found = [
+            _describe_retrieved(chunk, self.expected) for chunk in self.retrieved[:_SHOWN_CHUNKS]
+        ]
+        lists = (
+            Section("Expected", (Items(tuple(expected)),)),
+            Section("Found", (Items(tuple(found)),)),
+        )
+        return describe_case(self.question, self.query_id, badges, self.error, *lists)
 
 
 REPORT_HALF: Final = "report"
@@ -247,6 +299,38 @@ class EvaluationReport:
     latency: Latency
     failure_count: int
     questions: tuple[QuestionResult, ...]
+
+    def describe_measures(self) -> tuple[Block, ...]:
+        """Return tables of the measures of the search, for all questions and each half.
+
+        Below them are lines about latency and failures.
+        """
+        columns: dict[str, Summary] = {"all": self.overall, **self.halves}
+        rows = tuple(
+            (level, measure, *(show(one.get(level, {}).get(measure)) for one in columns.values()))
+            for level, values in self.overall.items()
+            for measure in values
+        )
+        refusals = tuple(
+            (name, label, figure)
+            for name, scores in self.refusal.items()
+            for label, figure, _ in tabulate(scores)
+        )
+        latency = self.latency
+        p50, p95 = (
+            "has no value (too many questions failed)" if value is None else f"{value:.1f} ms"
+            for value in (latency.p50_ms, latency.p95_ms)
+        )
+        flagged = sum(question.flagged for question in self.questions)
+        lines = (
+            f"latency: p50 {p50}, p95 {p95} (at most 500 ms), first query {latency.cold_ms:.0f} ms",
+            f"flagged (recall@5 below 0.5): {flagged}; failures: {self.failure_count}",
+        )
+        return (
+            Table(("level", "measure", *columns), rows),
+            Table(("group", "measure", "share"), refusals),
+            Items(lines),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +411,13 @@ class Reply:
         return self.kind is not None and not self.refused
 
 
+def _list_texts(*found: tuple[str, Iterable[str], Form]) -> Items:
+    """Return a list with a line for each text of each group, after the name of the group."""
+    return Items(
+        tuple((f"{name}: ", Mark(text, form)) for name, texts, form in found for text in texts)
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerResult(Reply):
     """The answer to one question of the golden set, and its measured values.
@@ -379,6 +470,19 @@ class AnswerResult(Reply):
         """For each sentence of a model, in no particular order: True if it is in a source."""
         return [number >= len(self.unsupported) for number in range(self.sentence_count)]
 
+    def describe(self) -> Section:
+        """Return the answer with its facts and sections as a box."""
+        badges = (self.category, f"{self.half} half", self.kind or "failed")
+        found = _list_texts(
+            ("found", self.facts_found, "good"),
+            ("missed", self.facts_missed, "bad"),
+            ("not whole", self.broken_passages, "bad"),
+            ("not in its sources", self.unsupported, "bad"),
+            ("cited", self.sections, "badge"),
+        )
+        quote = Mark(self.text, "quote")
+        return describe_case(self.question, self.query_id, badges, self.error, found, quote)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionAnswer(Reply):
@@ -400,6 +504,15 @@ class SelectionAnswer(Reply):
         if self.error is not None or self.leaks or self.broken_passages:
             return False
         return {"related": self.answered, "unrelated": self.refused}.get(self.relation, True)
+
+    def describe(self) -> Section:
+        """Return the answer with its leaks as a box."""
+        badges = (self.relation, self.kind or "failed")
+        found = _list_texts(
+            ("leaked", self.leaks, "bad"), ("not whole", self.broken_passages, "bad")
+        )
+        quote = Mark(self.text, "quote")
+        return describe_case(self.question, self.case_id, badges, self.error, found, quote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -425,6 +538,13 @@ class DefinitionAnswer(Reply):
     def is_right(self) -> bool:
         """True if the main passage defines the term and is a text."""
         return self.defined and self.flaw is None
+
+    def describe(self) -> Section:
+        """Return the main passage about the term as a box."""
+        badges = [self.kind or "failed", "defined" if self.defined else "not defined"]
+        badges += [self.flaw] if self.flaw else []
+        quote = Mark(self.passage, "quote")
+        return describe_case(self.question, self.place, badges, self.error, quote)
 
 
 _ANSWERED: Final = "answered"  # the level; an ingestion must not load what answers
@@ -609,6 +729,61 @@ class AnswersReport:
     questions: tuple[AnswerResult, ...]
     selections: tuple[SelectionAnswer, ...]
     terms: tuple[DefinitionAnswer, ...]
+
+    def describe(self, *, with_texts: bool = False) -> Section:
+        """Return an evaluation of answers as a tree.
+
+        It has the measures over all questions, each half and each category with their goals, and
+        the first failures. A missed goal is no failure.
+
+        Args:
+            with_texts: Also show each answer, in folded sections.
+        """
+        groups = {
+            "all": self.overall,
+            **self.halves,
+            **self.categories,
+            "selected text": self.selected_text,
+            "glossary": self.definitions,
+            "passages": self.passages,
+            "model": self.written,
+        }
+        rows = [(name, *row) for name, scores in groups.items() for row in tabulate(scores)]
+        errors = [(one.query_id, one.error) for one in self.questions]
+        errors += [(one.case_id, one.error) for one in self.selections]
+        errors += [(one.term, one.error) for one in self.terms]
+        lines = (f"failed answers: {self.failure_count}", *list_failures(errors))
+        title = f"Answers by {self.model}" if self.model else "Answers without a model"
+        blocks: list[Block] = [
+            Table(("group", "measure", "value", "goal"), tuple(rows)),
+            Items(lines),
+        ]
+        if with_texts:
+            blocks += [
+                *fold("Answers", self.questions),
+                *fold("Answers from selected text", self.selections),
+                *fold("Main passages about terms", self.terms),
+            ]
+        return Section(title, tuple(blocks))
+
+
+def list_failures(errors: Iterable[tuple[str, str | None]]) -> list[str]:
+    """Return the names and the first lines of the first errors."""
+    failed = [f"{name}: {error.splitlines()[0]}" for name, error in errors if error]
+    return failed[:_SHOWN_FAILURES]
+
+
+def fold(
+    title: str,
+    results: Sequence[QuestionResult | AnswerResult | SelectionAnswer | DefinitionAnswer],
+) -> tuple[Section, Section]:
+    """Return the results in two folded sections: those with a fault, and those that are right."""
+    wrong = tuple(one.describe() for one in results if not one.is_right)
+    right = tuple(one.describe() for one in results if one.is_right)
+    return (
+        Section(f"{title}: with a fault ({len(wrong)})", wrong, "details"),
+        Section(f"{title}: right ({len(right)})", right, "details"),
+    )
 
 
 # Endings and beginnings of the names of settings that change no result:

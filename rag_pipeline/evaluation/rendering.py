@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.local_files import write_bytes_atomically, write_text_atomically
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
-from rag_pipeline.evaluation.measures import show, tabulate
-from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS, hits_section
+from rag_pipeline.evaluation.measures import show
+from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS
 from rag_pipeline.evaluation.pages import Block, Form, Items, Line, Mark, Section, Table, to_page
 from rag_pipeline.evaluation.records import (
-    AnswerResult,
     AnswersReport,
     Baseline,
     BaselineQuestion,
-    DefinitionAnswer,
     EvaluationReport,
-    ExpectedPlace,
-    QuestionResult,
-    RetrievedChunk,
-    SelectionAnswer,
     Summary,
     dump_record,
+    fold,
+    list_failures,
     read_record,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rag_pipeline.evaluation.gates import GateResult
@@ -38,8 +34,6 @@ _COMPARED: Final = ((DOCUMENT, SUCCESS), (SECTION, SUCCESS), (SECTION, NDCG))
 """Level and measure of the figures that are shown by group and over time."""
 
 _HISTORY_RUNS: Final = 30
-_SHOWN_CHUNKS: Final = 5
-_SHOWN_FAILURES: Final = 3  # failures usually share one cause, so a few examples are enough
 _MARKS: Final[dict[str, tuple[str, Form]]] = {
     "passed": ("pass", "good"),
     "failed": ("FAIL", "bad"),
@@ -79,12 +73,12 @@ def render_html(
     blocks: list[Block] = [
         f"{report.created_at[:19].replace('T', ' ')} UTC, {len(report.questions)} questions",
         Section("Quality gates", describe_gates(report, gates)),
-        Section("Measures", describe_measures(report)),
+        Section("Measures", report.describe_measures()),
         Section("History", (_tabulate_groups(earlier),)),
         Section("Categories", (_tabulate_groups(report.categories),)),
         Section("Modules", (_tabulate_groups(report.modules),)),
-        Section("Questions", _fold("Questions", report.questions, _describe_question)),
-        *([describe_answers(answers, with_texts=True)] if answers else []),
+        Section("Questions", fold("Questions", report.questions)),
+        *([answers.describe(with_texts=True)] if answers else []),
         Section(
             "Versions and settings of this evaluation",
             (Items(tuple(f"{name}: {value}" for name, value in versions.items())),),
@@ -92,50 +86,6 @@ def render_html(
         ),
     ]
     return to_page("Evaluation of search and answers", blocks)
-
-
-def _describe_question(one: QuestionResult) -> Section:
-    badges = [one.category, f"{one.half} half", *one.modules]
-    badges += ["recall@5 below 0.5"] if one.flagged else []
-    badges += ["all parts needed"] if one.all_of else []
-    if one.refused is not None:
-        badges.append("refused" if one.refused else "passages sufficient")
-    expected = [_describe_expected(place) for place in one.expected]
-    found = [_describe_retrieved(chunk, one.expected) for chunk in one.retrieved[:_SHOWN_CHUNKS]]
-    lists = (
-        Section("Expected", (Items(tuple(expected)),)),
-        Section("Found", (Items(tuple(found)),)),
-    )
-    return _describe_case(one.question, one.query_id, badges, one.error, *lists)
-
-
-def _describe_expected(place: ExpectedPlace) -> Line:
-    part = f" (part {place.group})" if place.group else ""
-    text = f" {place.section_heading}{part}: "
-    rank = place.section_rank
-    if rank is None:
-        return Mark(place.doc_path, "code"), text, Mark("not found", "bad")
-    form: Form = "good" if rank <= _SHOWN_CHUNKS else "near"
-    return Mark(place.doc_path, "code"), text, Mark(f"rank {rank}", form)
-
-
-def _describe_retrieved(chunk: RetrievedChunk, expected: Sequence[ExpectedPlace]) -> Line:
-    path = " > ".join(chunk.heading_breadcrumb)
-    shown: str | Mark = path
-    if any(hits_section(chunk, place) for place in expected):
-        shown = Mark(path, "good")
-    elif any(place.doc_path == chunk.doc_path for place in expected):
-        shown = Mark(path, "near")
-    return Mark(chunk.doc_path, "code"), " ", shown, f" ({chunk.score:.3f}): {chunk.excerpt}"
-
-
-def _describe_case(
-    title: str, name: str, badges: Iterable[str], error: str | None, *blocks: Block
-) -> Section:
-    """Return a question, selected-text case or term with its result as a box."""
-    marks = [part for badge in badges for part in (Mark(badge, "badge"), " ")]
-    failed = (Mark(error, "bad"),) if error else ()
-    return Section(title, ((*marks, Mark(name, "code")), *failed, *blocks), "article")
 
 
 def describe_gates(report: EvaluationReport, gates: Sequence[GateResult]) -> tuple[Block, ...]:
@@ -153,47 +103,8 @@ def describe_gates(report: EvaluationReport, gates: Sequence[GateResult]) -> tup
     ]
     if report.failure_count:
         errors = ((one.query_id, one.error) for one in report.questions)
-        lines += [f"Failed questions: {report.failure_count}", *_list_failures(errors)]
+        lines += [f"Failed questions: {report.failure_count}", *list_failures(errors)]
     return verdict if gates else "No gates were checked.", Items(tuple(lines))
-
-
-def _list_failures(errors: Iterable[tuple[str, str | None]]) -> list[str]:
-    """Return the names and the first lines of the first errors."""
-    failed = [f"{name}: {error.splitlines()[0]}" for name, error in errors if error]
-    return failed[:_SHOWN_FAILURES]
-
-
-def describe_measures(report: EvaluationReport) -> tuple[Block, ...]:
-    """Return tables of the measures of the search, for all questions and each half.
-
-    Below them are lines about latency and failures.
-    """
-    columns: dict[str, Summary] = {"all": report.overall, **report.halves}
-    rows = tuple(
-        (level, measure, *(show(one.get(level, {}).get(measure)) for one in columns.values()))
-        for level, values in report.overall.items()
-        for measure in values
-    )
-    refusals = tuple(
-        (name, label, figure)
-        for name, scores in report.refusal.items()
-        for label, figure, _ in tabulate(scores)
-    )
-    latency = report.latency
-    p50, p95 = (
-        "has no value (too many questions failed)" if value is None else f"{value:.1f} ms"
-        for value in (latency.p50_ms, latency.p95_ms)
-    )
-    flagged = sum(question.flagged for question in report.questions)
-    lines = (
-        f"latency: p50 {p50}, p95 {p95} (at most 500 ms), first query {latency.cold_ms:.0f} ms",
-        f"flagged (recall@5 below 0.5): {flagged}; failures: {report.failure_count}",
-    )
-    return (
-        Table(("level", "measure", *columns), rows),
-        Table(("group", "measure", "share"), refusals),
-        Items(lines),
-    )
 
 
 def _tabulate_groups(groups: Mapping[str, Summary]) -> Table:
@@ -202,92 +113,6 @@ def _tabulate_groups(groups: Mapping[str, Summary]) -> Table:
         for name, summary in groups.items()
     )
     return Table(("group", *(f"{one}, {level}" for level, one in _COMPARED)), rows)
-
-
-def describe_answers(report: AnswersReport, *, with_texts: bool = False) -> Section:
-    """Return an evaluation of answers as a tree.
-
-    It has the measures over all questions, each half and each category with their goals, and the
-    first failures. A missed goal is no failure.
-
-    Args:
-        report: The evaluation of answers.
-        with_texts: Also show each answer, in folded sections.
-    """
-    groups = {
-        "all": report.overall,
-        **report.halves,
-        **report.categories,
-        "selected text": report.selected_text,
-        "glossary": report.definitions,
-        "passages": report.passages,
-        "model": report.written,
-    }
-    rows = [(name, *row) for name, scores in groups.items() for row in tabulate(scores)]
-    errors = [(one.query_id, one.error) for one in report.questions]
-    errors += [(one.case_id, one.error) for one in report.selections]
-    errors += [(one.term, one.error) for one in report.terms]
-    lines = (f"failed answers: {report.failure_count}", *_list_failures(errors))
-    title = f"Answers by {report.model}" if report.model else "Answers without a model"
-    blocks: list[Block] = [Table(("group", "measure", "value", "goal"), tuple(rows)), Items(lines)]
-    if with_texts:
-        blocks += [
-            *_fold("Answers", report.questions, _describe_answer),
-            *_fold("Answers from selected text", report.selections, _describe_selection),
-            *_fold("Main passages about terms", report.terms, _describe_term),
-        ]
-    return Section(title, tuple(blocks))
-
-
-def _describe_answer(one: AnswerResult) -> Section:
-    badges = (one.category, f"{one.half} half", one.kind or "failed")
-    found = _list_texts(
-        ("found", one.facts_found, "good"),
-        ("missed", one.facts_missed, "bad"),
-        ("not whole", one.broken_passages, "bad"),
-        ("not in its sources", one.unsupported, "bad"),
-        ("cited", one.sections, "badge"),
-    )
-    quote = Mark(one.text, "quote")
-    return _describe_case(one.question, one.query_id, badges, one.error, found, quote)
-
-
-def _list_texts(*found: tuple[str, Iterable[str], Form]) -> Items:
-    """Return a list with a line for each text of each group, after the name of the group."""
-    return Items(
-        tuple((f"{name}: ", Mark(text, form)) for name, texts, form in found for text in texts)
-    )
-
-
-def _describe_selection(one: SelectionAnswer) -> Section:
-    badges = (one.relation, one.kind or "failed")
-    found = _list_texts(("leaked", one.leaks, "bad"), ("not whole", one.broken_passages, "bad"))
-    quote = Mark(one.text, "quote")
-    return _describe_case(one.question, one.case_id, badges, one.error, found, quote)
-
-
-def _describe_term(one: DefinitionAnswer) -> Section:
-    badges = [one.kind or "failed", "defined" if one.defined else "not defined"]
-    badges += [one.flaw] if one.flaw else []
-    quote = Mark(one.passage, "quote")
-    return _describe_case(one.question, one.place, badges, one.error, quote)
-
-
-_Result = TypeVar(
-    "_Result", "QuestionResult", "AnswerResult", "SelectionAnswer", "DefinitionAnswer"
-)
-
-
-def _fold(
-    title: str, results: Sequence[_Result], describe: Callable[[_Result], Section]
-) -> tuple[Section, Section]:
-    """Return the results in two folded sections: those with a fault, and those that are right."""
-    wrong = tuple(describe(one) for one in results if not one.is_right)
-    right = tuple(describe(one) for one in results if one.is_right)
-    return (
-        Section(f"{title}: with a fault ({len(wrong)})", wrong, "details"),
-        Section(f"{title}: right ({len(right)})", right, "details"),
-    )
 
 
 _HISTORY_DIR: Final = "history"

@@ -3,7 +3,7 @@
 # An ingestion loads this module too, and must not load what answers questions.
 # ruff: noqa: PLC0415
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import EvaluationResource, QuestionLogResource
 
 if TYPE_CHECKING:
+    from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.book import BookEvaluation
-    from rag_pipeline.evaluation.feedback import LogEntries, Row
+    from rag_pipeline.evaluation.feedback import Figure, LogEntries
 
 
 ASSET_NAME = "retrieval_evaluation"
@@ -78,12 +79,11 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
 def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
     """Return the asset metadata of an evaluation: table, report paths, versions, numbers."""
     from rag_pipeline.evaluation.pages import to_markdown
-    from rag_pipeline.evaluation.rendering import describe_measures
 
     report, folder = evaluation.report, evaluation.folder
     answers = {"answers": dg.MetadataValue.path(str(folder / "answers.json"))}
     return {
-        "measures": dg.MetadataValue.md(to_markdown(describe_measures(report))),
+        "measures": dg.MetadataValue.md(to_markdown(report.describe_measures())),
         "page": dg.MetadataValue.path(str(folder / "report.html")),
         "report": dg.MetadataValue.path(str(folder / "report.json")),
         "model": report.fingerprint.model,
@@ -142,15 +142,9 @@ def answer_feedback(
     question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the ratings of the answers in the question log."""
-    from rag_pipeline.evaluation.feedback import count_feedback, read_log, tabulate_feedback
+    from rag_pipeline.evaluation.feedback import describe_feedback
 
-    begin_run(context.instance, context.run.run_id, None)
-    entries = read_log(question_log.load_settings())
-    if entries is None or not entries.answers:
-        return _explain(context, entries)
-    return dg.MaterializeResult(
-        metadata={**_show_tables(tabulate_feedback(entries)), **count_feedback(entries)}
-    )
+    return _report(context, question_log, lambda _, entries: describe_feedback(entries))
 
 
 @dg.asset(
@@ -172,42 +166,30 @@ def unanswered_questions(
     question_log: QuestionLogResource,
 ) -> dg.MaterializeResult[None]:
     """Report the unanswered questions in the question log."""
-    from rag_pipeline.evaluation.feedback import (
-        find_unanswered,
-        group_unanswered,
-        read_log,
-        tabulate_unanswered,
-    )
+    from rag_pipeline.evaluation.feedback import describe_unanswered
+
+    return _report(context, question_log, describe_unanswered)
+
+
+def _report(
+    context: dg.AssetExecutionContext,
+    question_log: QuestionLogResource,
+    describe: "Callable[[Settings, LogEntries], dict[str, Figure]]",
+) -> dg.MaterializeResult[None]:
+    """Return numbers and tables of the question log as metadata, or why there are none."""
+    from rag_pipeline.evaluation.feedback import read_log
 
     begin_run(context.instance, context.run.run_id, None)
     settings = question_log.load_settings()
     entries = read_log(settings)
     if entries is None or not entries.answers:
-        return _explain(context, entries)
-    answers = find_unanswered(entries)
-    clusters = group_unanswered(settings, answers)
-    return dg.MaterializeResult(
-        metadata={
-            **_show_tables(tabulate_unanswered(answers, clusters)),
-            "unanswered_count": len(answers),
-            "grouped_count": sum(len(cluster.answers) for cluster in clusters),
-        }
-    )
-
-
-def _show_tables(tables: "dict[str, list[Row]]") -> dict[str, dg.TableMetadataValue]:
-    """Return the tables that have rows as metadata."""
-    return {
-        name: dg.MetadataValue.table([dg.TableRecord(row) for row in rows])
-        for name, rows in tables.items()
-        if rows
-    }
-
-
-def _explain(
-    context: dg.AssetExecutionContext, entries: "LogEntries | None"
-) -> dg.MaterializeResult[None]:
-    """Return a result that says why there is nothing to report."""
-    message = _NO_LOG if entries is None else _EMPTY
-    context.log.info(message)
-    return dg.MaterializeResult(metadata={"report": dg.MetadataValue.md(message)})
+        message = _NO_LOG if entries is None else _EMPTY
+        context.log.info(message)
+        return dg.MaterializeResult(metadata={"report": dg.MetadataValue.md(message)})
+    metadata: dict[str, Any] = {}
+    for name, figure in describe(settings, entries).items():
+        if not isinstance(figure, list):
+            metadata[name] = figure
+        elif figure:  # Dagster refuses a table without rows
+            metadata[name] = dg.MetadataValue.table([dg.TableRecord(row) for row in figure])
+    return dg.MaterializeResult(metadata=metadata)

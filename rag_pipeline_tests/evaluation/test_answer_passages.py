@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_pipeline.answering import Passage
+from rag_pipeline.answering import Answer, AnswerKind, Passage
+from rag_pipeline.answering.models import GroundedResponse, Level, Reason
 from rag_pipeline.evaluation.answers import (
     defines,
     find_broken_passages,
@@ -14,9 +15,8 @@ from rag_pipeline.evaluation.answers import (
     name_flaw,
 )
 from rag_pipeline.evaluation.golden_set import DefinitionCase, ExpectedSection
-from rag_pipeline.retrieval import Citation
+from rag_pipeline.retrieval import Citation, Mode
 from rag_pipeline_tests.evaluation.golden_pages import make_page
-from rag_pipeline_tests.evaluation.test_answer_scoring import make_answer
 
 PLACE = Citation("Bread", "Dough", "/docs/bread", "", "")
 SOURCE = """\
@@ -64,12 +64,22 @@ PAGES = {
 }
 
 
+ANSWER = Answer(
+    question="How?",
+    text="",
+    kind=AnswerKind.EXTRACTED,
+    sentences=(),
+    citations=(PLACE,),
+    grounding=GroundedResponse("", "", (PLACE,), Mode.NORMAL, Level.ANSWERED, Reason.SUFFICIENT),
+)
+
+
 def make_passage(text: str, start: int, end: int, doc_path: str = "bread.md") -> Passage:
     return Passage(1, text, doc_path, start, end, PLACE)
 
 
 def is_whole(passage: Passage, max_chunk_tokens: int = 800) -> bool:
-    answer = replace(make_answer(), passages=(passage,))
+    answer = replace(ANSWER, passages=(passage,))
     broken = find_broken_passages(answer, PAGES, max_chunk_tokens)
     assert broken in {(), (passage.text,)}
     return not broken
@@ -137,7 +147,7 @@ def test_a_passage_of_an_unknown_document_is_not_whole() -> None:
 )
 def test_a_passage_of_a_selection_consists_of_its_blocks(text: str, *, whole: bool) -> None:
     selection = "  Rest it now. Then\n  bake it.\n\n- One.\n- Two.\n"
-    answer = replace(make_answer(), passages=(make_passage(text, 1, 2, ""),))
+    answer = replace(ANSWER, passages=(make_passage(text, 1, 2, ""),))
     assert find_broken_selections(answer, selection) == (() if whole else (text,))
 
 

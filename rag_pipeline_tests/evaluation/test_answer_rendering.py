@@ -11,7 +11,7 @@ import pytest
 
 from rag_pipeline.evaluation.pages import to_text
 from rag_pipeline.evaluation.records import AnswerResult, DefinitionAnswer, SelectionAnswer
-from rag_pipeline.evaluation.rendering import describe_answers, render_html, write_report
+from rag_pipeline.evaluation.rendering import render_html, write_report
 from rag_pipeline_tests.evaluation.generated_book import (
     KnowingRetriever,
     evaluate_once,
@@ -39,14 +39,14 @@ def answers() -> AnswersReport:
 
 
 def test_the_text_shows_the_groups_the_goals_and_the_first_failures(answers: AnswersReport) -> None:
-    text = to_text([describe_answers(answers)])
+    text = to_text([answers.describe()])
     assert text.startswith(f"{TITLE}:\n  group ")
     assert re.search(r"\n  all +facts contained  ", text)
     assert re.search(r"\n  how-to +refused although answerable .+  at most 0\.05\n", text)
     assert re.search(r"\n  selected text +selections answered among those ", text)
     failed = tuple(replace(one, error=f"E: {one.query_id}\nmore") for one in answers.questions)
     hostile = replace(answers, questions=failed, model="m")
-    lines = to_text([describe_answers(hostile)]).splitlines()
+    lines = to_text([hostile.describe()]).splitlines()
     assert lines[0] == "Answers by m:"
     assert lines[-3:] == [f"  {name}: E: {name}" for name in ("balance", "plain", "wrongly")]
 

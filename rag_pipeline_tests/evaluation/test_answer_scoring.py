@@ -6,9 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from rag_pipeline.answering import Answer, AnswerKind, AnswerSentence, Source
-from rag_pipeline.answering.models import GroundedResponse, Level, Reason
-from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.evaluation.answers import (
     find_facts,
 )
@@ -27,26 +24,7 @@ from rag_pipeline.evaluation.records import (
     SelectionAnswer,
     SelectionScores,
 )
-from rag_pipeline.retrieval import Citation, Mode
 
-PLACE = Citation("Sensors", "IMU", "/docs/imu", "module-1", "1.1")
-PAGE = """\
-An IMU reports at 400 Hz. Its gyroscope
-drifts slowly.
-
-- Mount it level.
-- Wait for two seconds. Do not move.
-
-```python
-imu = Imu()
-imu.start()
-```
-
-The formula is
-
-$$a = b$$
-
-as above."""
 RESULT = AnswerResult(
     query_id="q1",
     question="How fast?",
@@ -58,28 +36,6 @@ RESULT = AnswerResult(
 SELECTION = SelectionAnswer(
     case_id="c", question="Why?", relation="related", kind="extracted", leaks=(), passage_count=1
 )
-
-
-def make_answer(*quotes: str, text: str = PAGE, with_blocks: bool = True) -> Answer:
-    """Return an extracted answer that quotes one source."""
-    blocks = tuple(find_blocks(text)) if with_blocks else ()
-    source = Source(1, "0" * 16, text, PLACE, blocks)
-    return Answer(
-        question="How fast?",
-        text=" ".join(quotes),
-        kind=AnswerKind.EXTRACTED,
-        sentences=tuple(AnswerSentence(quote, (1,)) for quote in quotes),
-        citations=(PLACE,),
-        grounding=GroundedResponse(
-            context="",
-            system_instruction="",
-            citations=(PLACE,),
-            mode=Mode.NORMAL,
-            level=Level.ANSWERED,
-            reason=Reason.SUFFICIENT,
-            sources=(source,),
-        ),
-    )
 
 
 @pytest.mark.parametrize(
@@ -114,13 +70,9 @@ def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
     plain = replace(RESULT, kind="generated", sentence_count=4, unsupported=("x",))
     scores = compute(AnswerScores, [right, half, refused, failed, rightly, plain])
     assert scores.question_count == 6
-    assert scores.facts is not None
     assert (scores.facts.mean, scores.facts.count) == (0.25, 4)
-    assert scores.wrongly_refused is not None
     assert (scores.wrongly_refused.mean, scores.wrongly_refused.count) == (0.2, 5)
-    assert scores.rightly_refused is not None
     assert (scores.rightly_refused.mean, scores.rightly_refused.count) == (1.0, 1)
-    assert scores.supported is not None
     assert (scores.supported.mean, scores.supported.count) == (0.75, 4)
 
 
@@ -161,9 +113,7 @@ def test_selections_are_scored_by_relation() -> None:
         ],
     )
     assert (scores.case_count, scores.leak_count, scores.failure_count) == (7, 2, 2)
-    assert scores.related_answered is not None
     assert (scores.related_answered.mean, scores.related_answered.count) == (0.5, 4)
-    assert scores.unrelated_refused is not None
     assert (scores.unrelated_refused.mean, scores.unrelated_refused.count) == (0.5, 2)
     assert compute(SelectionScores, []).related_answered is None
 
@@ -174,7 +124,6 @@ def test_the_share_of_whole_passages_counts_questions_and_selections() -> None:
     empty = replace(RESULT, passage_count=0)
     generated = replace(RESULT, kind="generated", passage_count=0)
     whole = compute(PassageScores, [two, broken, empty, generated, SELECTION]).whole
-    assert whole is not None
     assert (whole.mean, whole.count) == (3 / 5, 5)
     assert compute(PassageScores, [generated]).whole is None
 
@@ -192,6 +141,5 @@ def test_terms_are_scored_by_their_main_passage() -> None:
     failed = replace(term, kind=None, defined=False, error="AnswerError: no")
     terms = [term, term, replace(term, defined=False, flaw="code"), failed]
     scores = compute(DefinitionScores, terms)
-    assert scores.defined is not None
     assert (scores.defined.mean, scores.defined.count, scores.flawed) == (0.5, 4, 1)
     assert compute(DefinitionScores, []) == DefinitionScores(None, 0)

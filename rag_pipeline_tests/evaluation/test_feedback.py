@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,12 @@ from rag_pipeline.evaluation.feedback import (
     MAX_QUESTIONS,
     LogEntries,
     QuestionCluster,
-    Row,
     _find_stars,
     cluster_questions,
-    count_feedback,
+    count_reasons,
+    describe_feedback,
+    describe_group,
     find_unanswered,
-    tabulate_feedback,
-    tabulate_unanswered,
 )
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.queries import Query
 
 
-def tabulate(answers: Sequence[LoggedAnswer], *ratings: Rating) -> dict[str, list[Row]]:
-    """Return the tables of the ratings of a log."""
-    return tabulate_feedback(LogEntries(tuple(answers), ratings))
+def describe(answers: Sequence[LoggedAnswer], *ratings: Rating) -> dict[str, Any]:
+    """Return the numbers and tables of the ratings of a log."""
+    return describe_feedback(LogEntries(tuple(answers), ratings))
 
 
 def group(answers: Sequence[LoggedAnswer]) -> list[QuestionCluster]:
@@ -58,26 +57,28 @@ def test_the_share_of_good_ratings_has_a_number_and_an_interval() -> None:
     answers = [make_logged(f"a{number}") for number in range(20)]
     ratings = [Rating(f"a{number}", NOW, 5 if number < 15 else 1) for number in range(20)]
     ratings.append(Rating("deleted", NOW, 1))
-    numbers = count_feedback(LogEntries(tuple(answers), tuple(ratings)))
+    numbers = describe(answers, *ratings)
     assert (numbers["answer_count"], numbers["rating_count"]) == (20, 20)
     assert numbers["helpful_share"] == 0.75
     assert numbers["helpful_low"] < 0.75 < numbers["helpful_high"]
-    worst = tabulate(answers, *ratings)["worst_sections"]
+    worst = numbers["worst_sections"]
     assert [row["section"] for row in worst] == list(answers[0].sources)
     assert [list(row.values())[1:] for row in worst] == [[5, 20, 4.0]] * 2
 
 
 def test_a_log_without_ratings_has_no_share() -> None:
-    numbers = count_feedback(LogEntries((make_logged(),), ()))
-    assert numbers == {"answer_count": 1, "unanswered_count": 0, "rating_count": 0}
-    assert not any(tabulate([]).values())
+    numbers = describe([make_logged()])
+    assert (numbers["answer_count"], numbers["rating_count"]) == (1, 0)
+    assert not {"helpful_share", "helpful_low", "helpful_high"} & set(numbers)
+    assert not any(describe([]).values())
 
 
 def test_answers_are_counted_by_level() -> None:
     answers = [make_logged("a"), make_logged("b"), make_logged("c", level="not_covered")]
-    levels = [tuple(row.values()) for row in tabulate(answers)["levels"]]
+    found = describe(answers)
+    levels = [tuple(row.values()) for row in found["levels"]]
     assert levels == [("answered", 2), ("not covered", 1)]
-    assert count_feedback(LogEntries(tuple(answers), ()))["unanswered_count"] == 1
+    assert found["unanswered_count"] == 1
 
 
 def test_similar_unanswered_questions_form_one_cluster() -> None:
@@ -94,16 +95,15 @@ def test_similar_unanswered_questions_form_one_cluster() -> None:
     unanswered = find_unanswered(LogEntries(tuple(answers), ratings))
     clusters = group(unanswered)
     assert list_ids(clusters) == [("a0", "a1"), ("a2",)]
-    tables = tabulate_unanswered(unanswered, clusters)
-    assert tables["groups"][0] == {
+    assert describe_group(clusters[0]) == {
         "question": "How do I install ROS 2 on Windows?",
         "asked": 2,
         "reasons": "the book does not cover it (1), answered, but rated 1 or 2 (1)",
         "other wordings": "How can I install ROS 2 on Windows 11?",
         "nearest sections": "",
     }
-    reasons = [tuple(row.values()) for row in tables["reasons"]]
-    assert reasons == [("the book does not cover it", 2), ("answered, but rated 1 or 2", 1)]
+    reasons = [("the book does not cover it", 2), ("answered, but rated 1 or 2", 1)]
+    assert count_reasons(unanswered) == reasons
 
 
 def test_a_bad_rating_makes_a_question_unanswered() -> None:
@@ -129,8 +129,7 @@ def test_questions_about_a_selection_are_not_grouped() -> None:
     values = {"mode": "selected_text_only", "reason": "unrelated_to_selection"}
     answers = [make_logged("a", question="What is this?", level="not_covered", **values)]
     assert group(answers) == []
-    (row,) = tabulate_unanswered(answers, [])["reasons"]
-    assert row == {"reason": "the selection does not answer it", "answers": 1}
+    assert count_reasons(answers) == [("the selection does not answer it", 1)]
 
 
 class CircleEmbedder:
@@ -159,9 +158,7 @@ def test_different_questions_are_groups_of_their_own() -> None:
 def test_many_wordings_are_cut_off_with_their_number() -> None:
     questions = tuple(f"Question {number}?" for number in range(10))
     answers = (make_logged(level="closest_passages", reason="uncertain"),) * 10
-    (row,) = tabulate_unanswered(answers, [QuestionCluster(questions, answers, ("A (0.50)",))])[
-        "groups"
-    ]
+    row = describe_group(QuestionCluster(questions, answers, ("A (0.50)",)))
     assert str(row["other wordings"]).endswith("Question 7?; and 2 more wordings")
     assert row["reasons"] == "only the closest passages were shown (10)"
     assert row["nearest sections"] == "A (0.50)"
@@ -175,7 +172,7 @@ def test_replies_and_an_empty_log_have_no_unanswered_questions() -> None:
 
 def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
     answers = [make_logged("a", question=None), make_logged("b", question="Why?")]
-    tables = tabulate(
+    tables = describe(
         answers,
         Rating("b", NOW - timedelta(hours=1), 1, ("too_long", "wrong"), "Not this <b>leg</b>"),
         Rating("a", NOW, 5, ("wrong",), "Thanks"),
@@ -190,4 +187,4 @@ def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
 
 def test_a_refusal_blames_no_section() -> None:
     refused = make_logged("a", kind="refused", level="not_covered")
-    assert tabulate([refused], Rating("a", NOW, 1))["worst_sections"] == []
+    assert describe([refused], Rating("a", NOW, 1))["worst_sections"] == []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.protocols import Rating
-from rag_pipeline.evaluation.feedback import find_unanswered, group_unanswered, read_log
+from rag_pipeline.evaluation.feedback import describe_unanswered, read_log
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -37,7 +37,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = make_settings(tmp_path_factory.mktemp("book"))
     build_collection(settings, make_points(PAGES))
     log = open_question_log(settings)
-    assert log is not None
     log.add_answers(
         [
             make_logged(f"a{number}", question=text, kind="refused", level="not_covered")
@@ -51,15 +50,17 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 def test_each_group_names_the_pages_that_a_search_finds(settings: Settings) -> None:
-    entries = read_log(settings)
-    assert entries is not None
-    fog, *others = group_unanswered(settings, find_unanswered(entries))
-    assert [one.answer_id for one in fog.answers] == ["a0", "a1"]
-    assert re.fullmatch(r"Laser Scanners.* \((0\.\d\d|1\.00)\)", fog.pages[0])
-    assert len(set(fog.pages)) == len(fog.pages)
-    assert {one.questions for one in others} == {ASKED[2:], (LONG,)}
-    # A search accepts no question of this length.
-    assert [one.pages for one in others if one.questions == (LONG,)] == [()]
+    found: Any = describe_unanswered(settings, read_log(settings))
+    rows = {row["question"]: row for row in found["groups"]}
+    assert (found["unanswered_count"], found["grouped_count"]) == (4, 4)
+    fog = rows.pop(ASKED[0])
+    assert (fog["asked"], fog["other wordings"]) == (2, ASKED[1])
+    pages = fog["nearest sections"].split("; ")
+    assert re.fullmatch(r"Laser Scanners.* \((0\.\d\d|1\.00)\)", pages[0])
+    assert len(set(pages)) == len(pages)
+    long = next(question for question in rows if question.startswith("fog "))
+    assert set(rows) == {ASKED[2], long}
+    assert rows[long]["nearest sections"] == ""  # a search accepts no question of this length
 
 
 def test_a_log_that_is_switched_off_is_not_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rag_pipeline.core.errors import BaselineRefusedError
 from rag_pipeline.evaluation.gates import SEARCH_GATES, check_gates
 from rag_pipeline.evaluation.pages import to_text
-from rag_pipeline.evaluation.rendering import accept, describe_measures, load_baseline
+from rag_pipeline.evaluation.rendering import accept, load_baseline
 from rag_pipeline_tests.evaluation.generated_book import (
     GOLDEN,
     ConstantRetriever,
@@ -85,7 +85,6 @@ def test_a_policy_that_never_refuses_fails_the_refusal_gates() -> None:
 def test_a_policy_that_always_refuses_fails_the_precision_and_answer_gates() -> None:
     report = evaluate_generated_book(KnowingRetriever(), ThresholdGrounder(2.0))
     assert find_failed(report) == {"refusal_precision", "answered"}
-    assert report.refusal["all"].answered is not None
     assert report.refusal["all"].answered.mean == 0
 
 
@@ -110,7 +109,7 @@ def test_a_failed_question_counts_as_slowest(failing: int, *, passed: bool) -> N
     assert (report.latency.p95_ms is not None) is passed
     assert report.latency.p50_ms is not None
     assert (
-        "p95 has no value (too many questions failed)" in to_text(describe_measures(report))
+        "p95 has no value (too many questions failed)" in to_text(report.describe_measures())
     ) is not passed
 
 

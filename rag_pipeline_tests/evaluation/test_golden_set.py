@@ -247,6 +247,14 @@ def test_sets_with_equal_content_in_different_files_are_equal(tmp_path: Path) ->
         ({"split": "dev"}, "query 'q1': split: "),
         ({"id": ""}, "query number 1: id: "),
         ({"all_of": True, "expected": []}, "query 'q1': all_of is true, but expected is empty"),
+        (
+            {"facts": ["ok", "(1|2"]},
+            "query 'q1': facts[1]: '(1|2' is not a valid regular expression: missing )",
+        ),
+        ({"facts": ["x*"]}, "query 'q1': facts[0]: 'x*' matches every answer"),
+        ({"facts": [""]}, "query 'q1': facts[0]: '' matches every answer"),
+        ({"facts": "x"}, "query 'q1': facts: "),
+        ({"facts": ["x"], "expected": []}, "query 'q1': facts are given, but expected is empty"),
     ],
 )
 def test_an_invalid_field_is_named_with_its_query(
@@ -306,27 +314,6 @@ def test_facts_are_read_and_do_not_change_the_repr_of_a_question(tmp_path: Path)
     assert plain.queries[0].facts == ()
     assert load_golden_set(path).queries[0].facts == tuple(facts)
     assert repr(load_golden_set(path).queries) == repr(plain.queries)
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (
-            {"facts": ["ok", "(1|2"]},
-            "query 'q1': facts[1]: '(1|2' is not a valid regular expression: missing )",
-        ),
-        ({"facts": ["x*"]}, "query 'q1': facts[0]: 'x*' matches every answer"),
-        ({"facts": [""]}, "query 'q1': facts[0]: '' matches every answer"),
-        ({"facts": "x"}, "query 'q1': facts: "),
-        ({"facts": ["x"], "expected": []}, "query 'q1': facts are given, but expected is empty"),
-    ],
-)
-def test_invalid_facts_are_named_with_their_question(
-    tmp_path: Path, change: dict[str, object], problem: str
-) -> None:
-    problems = load_problems(tmp_path / "set.json", {"queries": [QUERY | change]})
-    assert len(problems) == 1
-    assert problems[0].startswith(problem)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

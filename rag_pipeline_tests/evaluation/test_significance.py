@@ -20,7 +20,6 @@ VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=4
 @given(VALUES)
 def test_an_interval_contains_its_mean_and_stays_within_the_values(values: list[float]) -> None:
     interval = find_interval(values)
-    assert interval is not None
     assert interval.low <= interval.mean <= interval.high
     assert interval.count == len(values)
     if min(values) < max(values):
@@ -32,25 +31,20 @@ def test_an_interval_is_reproducible_and_narrows_with_more_questions() -> None:
     few = find_interval([1.0] * 8 + [0.0] * 2)
     many = find_interval([1.0] * 80 + [0.0] * 20)
     assert few == find_interval([1.0] * 8 + [0.0] * 2)
-    assert few is not None
-    assert many is not None
     assert many.high - many.low < few.high - few.low
     assert (many.low, many.high) == pytest.approx((0.72, 0.88), abs=0.02)
 
 
 def test_an_interval_of_perfect_results_still_has_a_width() -> None:
     interval = find_interval([1.0] * 45)
-    assert interval is not None
     assert (interval.mean, interval.high) == (1.0, 1.0)
     assert interval.low == pytest.approx(0.921, abs=0.001)
     none_right = find_interval([0.0] * 45)
-    assert none_right is not None
     assert none_right.high == pytest.approx(0.079, abs=0.001)
 
 
 def test_an_interval_of_equal_values_still_has_a_width() -> None:
     interval = find_interval([0.4, 0.4])
-    assert interval is not None
     assert (interval.low, interval.high) == pytest.approx(
         (0.4 * 0.342, 0.4 + 0.6 * 0.658), abs=0.01
     )

@@ -275,7 +275,6 @@ def test_broken_addresses_fail_the_validation(
         ids = "".join(f'<h2 id="{name.replace(" ", "-")}">x</h2>' for name in NAMES)
         (tmp_path / "docs" / f"{topic}.html").write_text(ids, "utf-8")
     report = run(WordRetriever(build_chunks()), site=str(tmp_path))
-    assert report.addresses is not None
     assert (report.addresses.page_count, report.addresses.address_count) == (6, 36)
     assert [finding.kind for finding in report.found.findings] == [SITE_ADDRESS] * len(NAMES)
     assert "6 broken" in to_text(describe_validation(report))

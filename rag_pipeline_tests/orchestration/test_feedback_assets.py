@@ -56,7 +56,6 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 def test_a_real_log_and_a_real_index_give_real_reports(settings: Settings) -> None:
     build_collection(settings, make_points(PAGES))
     log = open_question_log(settings)
-    assert log is not None
     question = "How far can a laser scanner measure in fog?"
     log.add_answers([make_logged("a", question=question, level="not_covered"), make_logged("b")])
     log.add_rating(Rating("b", NOW, 4))
