@@ -74,12 +74,6 @@ class PageReader(HTMLParser):
         assert self.open, tag
         assert self.open.pop() == tag
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Record an element without content, such as `<path/>` in SVG."""
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID_TAGS:
-            self.open.pop()
-
     def handle_data(self, data: str) -> None:
         """Record the text of the page."""
         self.text += data
@@ -97,7 +91,7 @@ def assert_self_contained(html: str) -> PageReader:
     reader = read_page(html)
     assert not re.search(r"(?<![\w-])(?:https?:)?//[\w.-]+", re.sub(r"<p>.*?</p>", "", html))
     assert "@import" not in html
-    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", html)
+    assert "url(" not in html
     assert all(address.startswith("#") for address in reader.addresses)
     assert reader.tags.isdisjoint({"script", "link", "iframe", "img", "object", "embed"})
     assert len(reader.ids) == len(set(reader.ids))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import typing
-from enum import Enum
-from typing import Annotated, Any, Literal, NewType, Union
+import sys
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from rag_pipeline.answering import confidence
 from rag_pipeline.answering import models as answering
@@ -45,16 +44,11 @@ _STORED = {field.name: field.declared.description for field in payload.PAYLOAD_F
 _OPTIONAL = frozenset({"Chunk.sources", "Chunk.tabs", "Chunk.figures", "Document.edition"})
 """Fields that the JSON leaves out when they are empty."""
 
-_STORED_IN = (models.Chunk, models.Document, retrieval.Citation)
+_STORED_IN = (models.Chunk, models.Document, retrieval.Citation, payload.ChunkMetadata)
 """Classes whose fields become payload fields of the same name and meaning."""
 
-_SCALARS: dict[object, Schema] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    type(None): {"type": "null"},
-}
+_KEPT = ("$ref", "type", "enum", "const", "items", "anyOf", "additionalProperties")
+"""The keywords of pydantic's schema of a field that are kept, in this order."""
 
 
 def build_schema(cls: type, title: str, *, without: frozenset[str] = frozenset()) -> Schema:
@@ -65,14 +59,17 @@ def build_schema(cls: type, title: str, *, without: frozenset[str] = frozenset()
         title: What the document is.
         without: Fields, of any class, that the document does not have.
     """
-    definitions: Schema = {}
-    root = _describe_class(cls, definitions, without)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        **root,
-        "$defs": dict(sorted(definitions.items())),
+    adapter = TypeAdapter(cls)
+    adapter.rebuild(_types_namespace=_NAMES)
+    found = adapter.json_schema(mode="serialization")
+    known = _NAMES | vars(sys.modules[cls.__module__])
+    root = _describe_class(cls, found, without)
+    definitions = {
+        name: _describe_class(known[name], part, without)
+        for name, part in sorted(found.get("$defs", {}).items())
     }
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": title, **root, "$defs": definitions}
 
 
 def build_payload_schema() -> Schema:
@@ -85,24 +82,23 @@ def build_payload_schema() -> Schema:
     return schema
 
 
-def _describe_class(cls: type, definitions: Schema, without: frozenset[str]) -> Schema:
-    hints = typing.get_type_hints(cls, localns=_NAMES, include_extras=True)
+def _describe_class(cls: type, found: Schema, without: frozenset[str]) -> Schema:
+    """Return pydantic's schema of a class with the descriptions of its fields."""
+    if "enum" in found:
+        return {"type": "string", "description": read_summary(cls), "enum": found["enum"]}
     described = read_attributes(cls)
-    shared = _STORED if cls in _STORED_IN else {}
+    if cls in _STORED_IN:
+        described = _STORED | described
     properties: Schema = {}
-    for field in dataclasses.fields(cls):
-        if field.name in without:
+    for field, schema in found["properties"].items():
+        if field in without:
             continue
-        hint = hints[field.name]
-        schema = _describe_type(hint, definitions, without)
-        declared = getattr(hint, "__metadata__", ())
-        texts = [entry.description for entry in declared if isinstance(entry, payload.Declared)]
-        texts += [known[field.name] for known in (described, shared) if field.name in known]
-        name = f"{cls.__name__}.{field.name}"
-        if not texts and name not in MEANINGS:
+        name = f"{cls.__name__}.{field}"
+        text = described.get(field) or MEANINGS.get(name)
+        if text is None:
             message = f"{name} has no description. Add it to the docstring of the class"
             raise LookupError(message)
-        properties[field.name] = schema | {"description": (*texts, MEANINGS.get(name))[0]}
+        properties[field] = _clean(schema) | {"description": text}
     return {
         "type": "object",
         "description": read_summary(cls),
@@ -112,39 +108,12 @@ def _describe_class(cls: type, definitions: Schema, without: frozenset[str]) -> 
     }
 
 
-def _describe_type(  # noqa: PLR0911  # one return per kind of type
-    hint: Any,  # noqa: ANN401  # any annotation
-    definitions: Schema,
-    without: frozenset[str],
-) -> Schema:
-    if hint in _SCALARS:
-        return dict(_SCALARS[hint])
-    if isinstance(hint, NewType):
-        return _describe_type(hint.__supertype__, definitions, without)
-    if isinstance(hint, type) and (issubclass(hint, Enum) or dataclasses.is_dataclass(hint)):
-        if hint.__name__ not in definitions:
-            definitions[hint.__name__] = {}  # a class may refer to itself
-            definitions[hint.__name__] = (
-                {
-                    "type": "string",
-                    "description": read_summary(hint),
-                    "enum": [entry.value for entry in hint],
-                }
-                if issubclass(hint, Enum)
-                else _describe_class(hint, definitions, without)
-            )
-        return {"$ref": f"#/$defs/{hint.__name__}"}
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return _describe_type(inner[0], definitions, without)
-    if origin is Literal:
-        return {"enum": list(inner)}
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [_describe_type(part, definitions, without) for part in inner]}
-    if origin in (list, tuple):
-        return {"type": "array", "items": _describe_type(inner[0], definitions, without)}
-    if origin is dict:
-        value: Any = True if inner[1] is Any else _describe_type(inner[1], definitions, without)
-        return {"type": "object", "additionalProperties": value}
-    message = f"no JSON Schema is known for {hint!r}. Add it to scripts/reference/schemas.py"
-    raise TypeError(message)
+def _clean(schema: Any) -> Any:  # noqa: ANN401  # JSON
+    """Return the schema of a field without titles and defaults."""
+    if isinstance(schema, list):
+        return [_clean(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "prefixItems" in schema:  # a tuple of some length, whose items have one type
+        schema = schema | {"items": schema["prefixItems"][0]}
+    return {key: _clean(schema[key]) for key in _KEPT if key in schema}

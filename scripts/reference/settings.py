@@ -55,6 +55,9 @@ class _Setting(NamedTuple):
         return Settings.model_fields[self.name]
 
 
+_BOUNDS = ((Ge, "ge", "at least"), (Gt, "gt", "above"), (Le, "le", "at most"), (Lt, "lt", "below"))
+
+
 def describe_env() -> str:
     """Return the text of `.env.example`."""
     parts = [_ENV_HEAD]
@@ -114,25 +117,13 @@ def _describe_allowed(field: FieldInfo) -> str:
         return "`true`, `false`"
     if bool in get_args(kind):
         return "`true`, `false`, `open` or empty"
-    low = next(
-        (f"at least {_write(entry.ge)}" for entry in field.metadata if isinstance(entry, Ge)), ""
-    )
-    low = low or next(
-        (f"above {_write(entry.gt)}" for entry in field.metadata if isinstance(entry, Gt)), ""
-    )
-    high = next(
-        (f"at most {_write(entry.le)}" for entry in field.metadata if isinstance(entry, Le)), ""
-    )
-    high = high or next(
-        (f"below {_write(entry.lt)}" for entry in field.metadata if isinstance(entry, Lt)), ""
-    )
-    if low.startswith("at least") and high.startswith("at most"):
-        return f"{low.removeprefix('at least ')} to {high.removeprefix('at most ')}"
-    return ", ".join(part for part in (low, high) if part)
-
-
-def _write(number: object) -> str:
-    return f"{number:,}"
+    bounds = [
+        f"{words} {getattr(entry, name):,}"
+        for declared, name, words in _BOUNDS
+        for entry in field.metadata
+        if isinstance(entry, declared)
+    ]
+    return re.sub(r"^at least (.+), at most ", r"\1 to ", ", ".join(bounds))
 
 
 def _write_default(field: FieldInfo) -> str:
