@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_pipeline.adapters.database.questions import open_question_log
+from rag_pipeline.core.errors import QuestionLogError
 from rag_pipeline.core.protocols import Rating
+from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.evaluation.feedback import describe_unanswered, read_log
 from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (
@@ -65,3 +67,15 @@ def test_each_group_names_the_pages_that_a_search_finds(settings: Settings) -> N
 
 def test_a_log_that_is_switched_off_is_not_read(tmp_path: Path) -> None:
     assert read_log(make_settings(tmp_path, question_log_days=0)) is None
+
+
+def test_a_damaged_log_stays_in_its_place_and_is_one_clear_error(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    settings.state_dir.mkdir(parents=True)
+    (settings.state_dir / DATABASE_NAME).write_bytes(b"no database " * 1000)
+    with pytest.raises(
+        QuestionLogError, match=r"cannot be read: .*not a database.*backup"
+    ) as caught:
+        read_log(settings)
+    assert str(tmp_path) not in caught.value.public_message
+    assert not list(settings.state_dir.glob("*.damaged-*"))
