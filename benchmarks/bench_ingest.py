@@ -1,11 +1,11 @@
 """Measure the time and memory of ingestion for books of several sizes.
 
-    python benchmarks/bench_ingest.py [--sizes 89,1000] [--real]
+    python benchmarks/bench_ingest.py [--sizes 89,1000]
 
 For each size, three ingestions through Dagster are measured: of the whole book, of the unchanged
 book, and after the edit of one word. The documents are generated and the embedder only hashes
-terms, so the figures exclude the embedding model. With `--real`, the textbook in website/docs is
-ingested by the installed command with the local model instead.
+terms, so the figures exclude the embedding model. `rag-pipeline ingest --json` prints the seconds
+of each stage with the real model.
 
 Each size runs in its own process. Two parts of its memory are printed, each at its peak: allocated
 memory, and mapped files. Most mapped files belong to the store; the system can release their pages
@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import os
 import random
 import resource
 import subprocess
@@ -132,50 +130,16 @@ def run_size(count: int) -> None:
     )
 
 
-def run_real() -> None:
-    """Measure the installed command on a copy of the textbook, with the local model.
-
-    One line is printed for each ingestion: whole book, unchanged book, and one-word edit.
-    """
-    docs = Path(__file__).parents[1] / "website" / "docs"
-    with tempfile.TemporaryDirectory() as name:
-        copy = Path(name) / "docs"
-        subprocess.run(["cp", "-r", str(docs), str(copy)], check=True)  # noqa: S607  # cp from the PATH is fine here
-        for label in ("full", "unchanged", "one-word edit"):
-            if label == "one-word edit":
-                page = max(copy.rglob("*.md"), key=lambda path: path.stat().st_size)
-                page.write_text(page.read_text("utf-8").replace(" robot ", " machine ", 1), "utf-8")
-            start = time.perf_counter()
-            done = subprocess.run(
-                [str(Path(sys.executable).with_name("rag-pipeline")), "ingest", "--json"],
-                env=os.environ | {"DOCS_DIR": str(copy), "DATA_DIR": str(Path(name) / "data")},
-                capture_output=True,
-                check=False,
-            )
-            wall_s = time.perf_counter() - start
-            report = json.loads(done.stdout)
-            embedding_s = report["stage_seconds"]["embeddings"]
-            rate = report["texts_embedded"] / embedding_s if embedding_s else 0.0
-            peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-            print(
-                f"{label:<14} {wall_s:6.1f} s in total, {embedding_s:6.1f} s of it for embedding "
-                f"{report['texts_embedded']} texts ({rate:.1f}/s); peak so far {peak_mb:.0f} MB"
-            )
-
-
 def main() -> None:
     """Read the options and run the requested measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--sizes", default="89,1000", help="numbers of documents, with commas")
-    parser.add_argument("--real", action="store_true", help="ingest the textbook instead")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         run_size(arguments.one)
-    elif arguments.real:
-        run_real()
     else:
         for size in arguments.sizes.split(","):
             subprocess.run([sys.executable, __file__, "--one", size], check=True)
