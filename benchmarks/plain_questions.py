@@ -23,7 +23,8 @@ from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline.evaluation.measures import find_interval, show
-from rag_pipeline.evaluation.metrics import SECTION, SourcePlace, hits_section, rank_hits
+from rag_pipeline.evaluation.metrics import SECTION, rank_hits
+from rag_pipeline.evaluation.records import SourcePlace, hits_section
 from rag_pipeline.retrieval import Query
 
 if TYPE_CHECKING:

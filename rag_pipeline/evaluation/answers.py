@@ -12,7 +12,6 @@ from rag_pipeline.core.models import ChunkLimits, ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import find_page_line, split_sentences
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.evaluation.measures import compute, group_by
-from rag_pipeline.evaluation.metrics import SourcePlace, hits_section
 from rag_pipeline.evaluation.records import (
     AnswerResult,
     AnswerScores,
@@ -23,6 +22,8 @@ from rag_pipeline.evaluation.records import (
     PassageScores,
     SelectionAnswer,
     SelectionScores,
+    SourcePlace,
+    hits_section,
 )
 from rag_pipeline.evaluation.report import name_error
 from rag_pipeline.ingestion.markdown.blocks import find_text_blocks, read_span

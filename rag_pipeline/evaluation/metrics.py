@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from rag_pipeline.evaluation.measures import Interval, find_intervals
+from rag_pipeline.evaluation.records import hits_section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
     from rag_pipeline.evaluation.records import (
-        ExpectedPlace,
+        Place,
         QuestionResult,
         RetrievedChunk,
         Summary,
@@ -25,35 +25,6 @@ if TYPE_CHECKING:
 
 DOCUMENT: Final = "document"
 SECTION: Final = "section"
-
-
-Place: TypeAlias = "RetrievedChunk | SourcePlace | ChunkMetadata"
-"""The location of a chunk in the book: its document, and the title and headings above it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePlace:
-    """The place of a source of an answer: its document, and the title and headings above it."""
-
-    doc_path: str
-    heading_breadcrumb: tuple[str, ...]
-
-    @property
-    def section_heading(self) -> str:
-        """The nearest heading above the source."""
-        return self.heading_breadcrumb[-1]
-
-
-def hits_section(place: Place, expected: ExpectedSection | ExpectedPlace) -> bool:
-    """Return True if a chunk belongs to an expected section or to one of its subsections.
-
-    If the expected heading is the document's title, only chunks before the first other heading
-    match, although the title begins the breadcrumb of every chunk.
-    """
-    if place.doc_path != expected.doc_path:
-        return False
-    heading = expected.section_heading
-    return heading in (place.section_heading, *place.heading_breadcrumb[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +49,6 @@ class Ranking:
         found = {unit for hit in self.hits[:depth] for unit in hit}
         return all(group & found for group in self.groups)
 
-    def first_rank(self, unit: str) -> int | None:
-        """Return the rank, from 1, of the first chunk that hits a unit; None without a hit."""
-        return next((rank for rank, hit in enumerate(self.hits, 1) if unit in hit), None)
-
 
 def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Ranking:
     """Compare retrieved chunks with the documents or sections that a question expects.
@@ -91,7 +58,10 @@ def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Rankin
         places: Locations of the retrieved chunks, best first.
         level: DOCUMENT to compare only documents, SECTION to compare sections.
     """
-    keys = {section: name_unit(section, level) for section in query.expected}
+    keys = {
+        one: one.doc_path if level == DOCUMENT else f"{one.doc_path}#{one.section_heading}"
+        for one in query.expected
+    }
     hits = tuple(
         tuple(
             dict.fromkeys(
@@ -109,14 +79,6 @@ def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Rankin
         for place in places
     )
     return Ranking(tuple(dict.fromkeys(keys.values())), hits, _group_units(query, keys))
-
-
-def name_unit(section: ExpectedSection, level: str) -> str:
-    """Return the key by which an expected section is counted at a level.
-
-    The key is the document's path at DOCUMENT level, and `path#heading` at SECTION level.
-    """
-    return f"{section.doc_path}#{section.section_heading}" if level == SECTION else section.doc_path
 
 
 def _group_units(

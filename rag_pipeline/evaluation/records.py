@@ -13,7 +13,6 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel
 from rag_pipeline.evaluation.measures import Interval, count, share, show, tabulate
-from rag_pipeline.evaluation.metrics import hits_section
 from rag_pipeline.evaluation.pages import Block, Form, Items, Line, Mark, Section, Table
 
 if TYPE_CHECKING:
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import ParsedDoc
+    from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.evaluation.golden_set import GoldenSet
+    from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenSet
 
 
 class Answering(StrEnum):
@@ -136,6 +136,35 @@ class ExpectedPlace:
     section_heading: str
     group: str | None
     section_rank: int | None
+
+
+Place: TypeAlias = "RetrievedChunk | SourcePlace | ChunkMetadata"
+"""The location of a chunk in the book: its document, and the title and headings above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """The place of a source of an answer: its document, and the title and headings above it."""
+
+    doc_path: str
+    heading_breadcrumb: tuple[str, ...]
+
+    @property
+    def section_heading(self) -> str:
+        """The nearest heading above the source."""
+        return self.heading_breadcrumb[-1]
+
+
+def hits_section(place: Place, expected: ExpectedSection | ExpectedPlace) -> bool:
+    """Return True if a chunk belongs to an expected section or to one of its subsections.
+
+    If the expected heading is the document's title, only chunks before the first other heading
+    match, although the title begins the breadcrumb of every chunk.
+    """
+    if place.doc_path != expected.doc_path:
+        return False
+    heading = expected.section_heading
+    return heading in (place.section_heading, *place.heading_breadcrumb[1:])
 
 
 def _describe_expected(place: ExpectedPlace) -> Line:

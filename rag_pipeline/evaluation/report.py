@@ -18,7 +18,6 @@ from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     RECALL,
     SECTION,
-    name_unit,
     rank_hits,
     score_budgets,
     score_rankings,
@@ -34,6 +33,7 @@ from rag_pipeline.evaluation.records import (
     RefusalScores,
     RetrievedChunk,
     hash_parts,
+    hits_section,
 )
 from rag_pipeline.retrieval import Query, RetrievalResult, Retriever, ScoredChunk
 from rag_pipeline.retrieval.queries import DEFAULT_TOP_K
@@ -198,16 +198,11 @@ def _score_questions(golden: GoldenSet, runs: Sequence[_Run]) -> dict[str, Score
 def _describe_question(
     query: GoldenQuery, run: _Run, scores: Scores, module_of: Mapping[str, str]
 ) -> QuestionResult:
-    ranking = rank_hits(query, run.retrieved, SECTION)
-    places = tuple(
-        ExpectedPlace(
-            section.doc_path,
-            section.section_heading,
-            section.group,
-            ranking.first_rank(name_unit(section, SECTION)),
-        )
-        for section in query.expected
-    )
+    places = []
+    for section in query.expected:
+        ranks = (at for at, one in enumerate(run.retrieved, 1) if hits_section(one, section))
+        heading, group, rank = section.section_heading, section.group, next(ranks, None)
+        places.append(ExpectedPlace(section.doc_path, heading, group, rank))
     expected = [repr((place.doc_path, place.section_heading, place.group)) for place in places]
     modules = (module_of.get(place.doc_path, "") for place in places)
     return QuestionResult(
@@ -218,7 +213,7 @@ def _describe_question(
         modules=tuple(dict.fromkeys(module or "top level" for module in modules)),
         half=query.half,
         all_of=query.all_of,
-        expected=places,
+        expected=tuple(places),
         retrieved=run.retrieved[:_SHOWN],
         scores=scores,
         refused=run.refused,

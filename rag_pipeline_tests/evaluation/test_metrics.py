@@ -15,12 +15,11 @@ from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     SECTION,
     Ranking,
-    hits_section,
     rank_hits,
     score_budgets,
     score_rankings,
 )
-from rag_pipeline.evaluation.records import RetrievedChunk
+from rag_pipeline.evaluation.records import RetrievedChunk, hits_section
 
 
 def make_chunk(doc_path: str, *headings: str, tokens: int = 100) -> RetrievedChunk:
