@@ -52,7 +52,7 @@ def list_terms(searches: Sequence[Search]) -> dict[PointFilter, set[str]]:
     """Return the terms to weigh, by the part of the collection in which they are weighed."""
     asked: dict[PointFilter, set[str]] = {}
     for search in searches:
-        asked.setdefault(search.scope.where, set()).update(_read_terms(search.text))
+        asked.setdefault(search.corpus, set()).update(_read_terms(search.text))
     return asked
 
 
@@ -78,7 +78,7 @@ def weigh_terms(
     """
     found = []
     for search in searches:
-        own, corpus = _read_terms(search.text), search.scope.where
+        own, corpus = _read_terms(search.text), search.corpus
         known, unknown_weight = weighed[corpus], math.log(2 * opened.count(corpus) + 2)
         weights = {
             term: known[term] * (FORM_SHARE if term in search.form_terms else 1)

@@ -18,7 +18,7 @@ from rag_pipeline.core.errors import (
     SelectionMissingError,
 )
 from rag_pipeline.core.payload import FILTERS, LATE_INDEXES
-from rag_pipeline.core.protocols import ALL_POINTS, PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.site.docusaurus import link_within_site
 
 if TYPE_CHECKING:
@@ -59,19 +59,6 @@ class QueryFilters:
     sources: Sequence[str] | None = None
     versions: Sequence[str] | None = None
     locales: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The versions and languages that a question searches.
-
-    Attributes:
-        where: The filter by version and language; it matches all points of a site without them.
-        notice: A hint for the reader if the page of the question decided the scope.
-    """
-
-    where: PointFilter = ALL_POINTS
-    notice: str | None = None
 
 
 def check_filters(filters: object) -> None:

@@ -21,7 +21,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.sources import DEFAULT_EDITION, Edition, Source
 from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
@@ -33,7 +33,6 @@ from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
 from rag_pipeline.retrieval.queries import (
     Mode,
     Query,
-    Scope,
     check_queries,
     name_questions,
 )
@@ -55,10 +54,10 @@ if TYPE_CHECKING:
 _NAMING: Final = {"version": "of version {0}", "locale": "in {1}"}
 
 
-def limit_to_scopes(
+def limit_to_corpora(
     opened: OpenIndex, searches: Sequence[Search], site: SiteSettings
 ) -> list[Search]:
-    """Return the searches with their scopes, to which their filters and parts are limited."""
+    """Return the searches with the versions and languages to which they are limited."""
     marks = opened.find_marks()
     if not marks:
         return list(searches)
@@ -66,16 +65,18 @@ def limit_to_scopes(
     for search in searches:
         url = search.query.source_url
         read_at = DEFAULT_EDITION if url is None else opened.find_edition(site, url)
-        scope = choose_scope(search, marks, read_at)
-        fields = dict(search.where.fields) | dict(scope.where.fields)
-        where = PointFilter(tuple(fields.items()), without=scope.where.without)
-        parts = tuple(replace(part, where=where, scope=scope) for part in search.parts)
-        limited.append(replace(search, where=where, scope=scope, parts=parts))
+        corpus, notice = choose_corpus(search, marks, read_at)
+        fields = dict(search.where.fields) | dict(corpus.fields)
+        where = PointFilter(tuple(fields.items()), without=corpus.without)
+        parts = tuple(replace(part, where=where, corpus=corpus) for part in search.parts)
+        limited.append(replace(search, where=where, corpus=corpus, notice=notice, parts=parts))
     return limited
 
 
-def choose_scope(search: Search, marks: frozenset[str], read_at: Edition) -> Scope:
-    """Return the scope of a question about a site with versions or languages.
+def choose_corpus(
+    search: Search, marks: frozenset[str], read_at: Edition
+) -> tuple[PointFilter, str | None]:
+    """Return the filter by version and language for a question, and a notice for the reader.
 
     Filters by document decide alone. Filters by version or language come next, then the page on
     which the question was asked, and then the latest version in the default language.
@@ -87,7 +88,7 @@ def choose_scope(search: Search, marks: frozenset[str], read_at: Edition) -> Sco
     """
     filters = search.query.filters
     if filters is not None and filters.doc_paths:
-        return Scope()
+        return ALL_POINTS, None
     given = dict(search.where.fields)
     is_free = filters is None or not (filters.versions or filters.locales)
     fields: list[tuple[str, tuple[str, ...]]] = []
@@ -105,8 +106,7 @@ def choose_scope(search: Search, marks: frozenset[str], read_at: Edition) -> Sco
         elif mark in marks:
             without.append(mark)
     notice = f"Only the pages {' '.join(named)} were searched, because you asked on one of them."
-    where = PointFilter(tuple(fields), without=tuple(without))
-    return Scope(where, notice if named else None)
+    return PointFilter(tuple(fields), without=tuple(without)), notice if named else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ class Retriever(Closing):
         """
         with self.session.use() as store:
             opened, options = self._open(store), self.options
-            searches = limit_to_scopes(opened, searches, options.site)
+            searches = limit_to_corpora(opened, searches, options.site)
             questions = [search.query.question for search in searches]
             marks = [] if is_spelled else opened.ask_marks(questions)
             first, marked = find_best(opened, searches, DEPTH, list_terms(searches), marks)
@@ -354,7 +354,7 @@ class Retriever(Closing):
                 mode=Mode.NORMAL,
                 total_candidates=own.candidate_count,
                 index_id=store.collection_id,
-                notice=search.scope.notice,
+                notice=search.notice,
                 evidence=known_of,
             )
             for search, own, own_hits, known_of in zip(

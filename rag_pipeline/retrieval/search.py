@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
-from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.text.abbreviations import Abbreviation, find_unshortened, find_unspelled
 from rag_pipeline.core.text.form_words import FORM_SHARE, find_form_terms, find_form_words
 from rag_pipeline.core.text.terms import extract_terms, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors, SparseVector
-from rag_pipeline.retrieval.queries import Query, Scope, build_point_filter
+from rag_pipeline.retrieval.queries import Query, build_point_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ class Search:
     Attributes:
         offered: Number of hits to choose: the number of results, or more if a reranker follows.
         text: The question without white space at its ends, or one of its sub-questions.
-        where: The filter that points must match, with that of the scope.
+        where: The filter that points must match, with that of the corpus.
         vectors: The vector of `text` with the long forms of its abbreviations after it, and the
             vectors of its tokens except stop words.
         terms: The BM25 terms of `text`, and those of the other forms of its abbreviations; may be
@@ -70,7 +70,9 @@ class Search:
         abbreviations: The abbreviations of which `text` has one form and lacks the other.
         windowed: True if the collection has windows (vectors of four words each).
         parts: A search for each sub-question of a compound question; empty for other questions.
-        scope: The versions and languages that are searched.
+        corpus: The filter by version and language that limits the search; it matches all points of
+            a site without them.
+        notice: A hint for the reader if the page of the question decided the version or language.
     """
 
     query: Query
@@ -83,7 +85,8 @@ class Search:
     form_terms: frozenset[str] = frozenset()
     abbreviations: tuple[Abbreviation, ...] = ()
     parts: tuple[Search, ...] = ()
-    scope: Scope = Scope()  # noqa: RUF009  # frozen
+    corpus: PointFilter = ALL_POINTS
+    notice: str | None = None
 
     @property
     def channels(self) -> list[Channel]:
@@ -115,7 +118,7 @@ class Search:
             Channel.WINDOWS: tokens if rows is None else tokens[list(rows)],
             Channel.BM25: self.terms,
         }
-        corpus = self.scope.where if channel is Channel.BM25 else PointFilter()
+        corpus = self.corpus if channel is Channel.BM25 else PointFilter()
         return ChannelQuery(channel, vectors[channel], limit, where, corpus)
 
 
