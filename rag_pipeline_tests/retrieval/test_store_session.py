@@ -18,6 +18,7 @@ from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.retrieval.store_session import StoreSession
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SPACE = EmbeddingSpace(EmbeddingModel("hashing", "terms", 4, 100), 1)
@@ -38,6 +39,14 @@ def catalog(tmp_path: Path) -> EdgeCatalog:
     return catalog
 
 
+@pytest.fixture
+def session(catalog: EdgeCatalog) -> Iterator[StoreSession]:
+    """A session over the collection, which stays open between its uses."""
+    opened = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    yield opened
+    opened.close()
+
+
 def build(catalog: EdgeCatalog) -> None:
     """Create an empty collection and make it the current one."""
     store = catalog.create(SPACE)
@@ -46,9 +55,8 @@ def build(catalog: EdgeCatalog) -> None:
 
 
 def test_a_writer_can_open_the_store_while_four_threads_query_without_a_break(
-    catalog: EdgeCatalog, tmp_path: Path
+    session: StoreSession, tmp_path: Path
 ) -> None:
-    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     stop = threading.Event()
     errors: list[Exception] = []
 
@@ -76,7 +84,6 @@ def test_a_writer_can_open_the_store_while_four_threads_query_without_a_break(
         stop.set()
         for reader in readers:
             reader.join()
-        session.close()
     assert done.stdout == "opened\n", done.stderr
     assert errors == []
     assert not list(tmp_path.glob(".waiting-*"))
@@ -96,9 +103,8 @@ def test_a_writer_can_open_the_store_that_an_idle_session_has_open(
 
 
 def test_a_session_that_is_closed_during_a_use_serves_the_next_caller_at_once(
-    catalog: EdgeCatalog, tmp_path: Path
+    session: StoreSession, tmp_path: Path
 ) -> None:
-    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     counts: list[int] = []
 
     def query() -> None:
@@ -152,8 +158,7 @@ def test_a_lost_request_delays_only_its_own_caller(catalog: EdgeCatalog, tmp_pat
         session.close()
 
 
-def test_a_child_process_can_query_after_its_parent_has_queried(catalog: EdgeCatalog) -> None:
-    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+def test_a_child_process_can_query_after_its_parent_has_queried(session: StoreSession) -> None:
     with session.use() as store:
         store.count()
     child = os.fork()
@@ -165,7 +170,6 @@ def test_a_child_process_can_query_after_its_parent_has_queried(catalog: EdgeCat
     assert status == 0
     with session.use() as store:
         assert store.count() == 0
-    session.close()
 
 
 def fork_until_told() -> tuple[int, int]:
@@ -219,9 +223,8 @@ def test_queries_continue_while_a_child_forked_during_a_query_is_alive(tmp_path:
 
 
 def test_a_paused_session_closes_when_its_users_are_done_and_blocks_new_users(
-    catalog: EdgeCatalog, tmp_path: Path
+    session: StoreSession, tmp_path: Path
 ) -> None:
-    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     entered, leave, served = threading.Event(), threading.Event(), threading.Event()
 
     def stay() -> None:
@@ -249,11 +252,9 @@ def test_a_paused_session_closes_when_its_users_are_done_and_blocks_new_users(
     session.resume()
     assert served.wait(10)
     coming.join()
-    session.close()
 
 
-def test_a_fork_inside_a_use_does_not_wait_and_leaves_the_store_open(catalog: EdgeCatalog) -> None:
-    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+def test_a_fork_inside_a_use_does_not_wait_and_leaves_the_store_open(session: StoreSession) -> None:
     with session.use() as store:
         child, tells = fork_until_told()
         assert store.count() == 0
@@ -261,13 +262,11 @@ def test_a_fork_inside_a_use_does_not_wait_and_leaves_the_store_open(catalog: Ed
         assert store.count() == 0
     os.close(tells)
     os.waitpid(child, 0)
-    session.close()
 
 
 def test_a_child_forked_inside_a_use_exits_without_unlocking_the_store(
-    catalog: EdgeCatalog, tmp_path: Path
+    session: StoreSession, tmp_path: Path
 ) -> None:
-    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     with session.use():
         child = os.fork()
     if child == 0:
@@ -275,7 +274,6 @@ def test_a_child_forked_inside_a_use_exits_without_unlocking_the_store(
     os.waitpid(child, 0)
     with pytest.raises(StoreLockedError):
         EdgeCatalog(tmp_path, "book", 0.0).open_current()
-    session.close()
 
 
 def test_the_waiting_mark_of_a_killed_process_expires(catalog: EdgeCatalog, tmp_path: Path) -> None:
