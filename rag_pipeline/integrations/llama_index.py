@@ -33,11 +33,7 @@ class TextbookRetriever(BaseRetriever):
     """
 
     def __init__(
-        self,
-        retriever: Retriever,
-        *,
-        top_k: int | None = None,
-        filters: QueryFilters | None = None,
+        self, retriever: Retriever, *, top_k: int | None = None, filters: QueryFilters | None = None
     ) -> None:
         super().__init__()
         self._retriever = retriever

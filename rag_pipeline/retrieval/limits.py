@@ -127,11 +127,7 @@ class CircuitBreaker:
         return 0.0 if self._opened_at is None else self._opened_at + self._reset_s - self._clock()
 
 
-def run_within(
-    seconds: float,
-    action: Callable[[], _Result],
-    late: RagPipelineError,
-) -> _Result:
+def run_within(seconds: float, action: Callable[[], _Result], late: RagPipelineError) -> _Result:
     """Run an action in another thread and wait at most `seconds` for its result.
 
     A thread cannot be stopped, so an action that exceeds the limit continues until the adapter's
@@ -237,10 +233,7 @@ class Protection:
     """
 
     def __init__(
-        self,
-        limits: ServiceLimits | None = None,
-        *,
-        observe: Observer | None = None,
+        self, limits: ServiceLimits | None = None, *, observe: Observer | None = None
     ) -> None:
         self.limits = limits or ServiceLimits()
         self._observe = observe

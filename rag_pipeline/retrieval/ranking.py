@@ -241,9 +241,7 @@ def fuse(
 
 
 def favor_explaining(
-    ranked: Sequence[Ranked],
-    terms: Mapping[str, float],
-    abbreviations: Sequence[Abbreviation] = (),
+    ranked: Sequence[Ranked], terms: Mapping[str, float], abbreviations: Sequence[Abbreviation] = ()
 ) -> list[Ranked]:
     """Return ranked candidates in a new order that favors the texts that explain the subject.
 

@@ -30,12 +30,7 @@ from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
 from rag_pipeline.retrieval.limits import Protection
 from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS, OpenIndex
-from rag_pipeline.retrieval.queries import (
-    Mode,
-    Query,
-    check_queries,
-    name_questions,
-)
+from rag_pipeline.retrieval.queries import Mode, Query, check_queries, name_questions
 from rag_pipeline.retrieval.ranking import FusionWeights
 from rag_pipeline.retrieval.search import Search, prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected

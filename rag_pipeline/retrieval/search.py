@@ -102,11 +102,7 @@ class Search:
         return channels
 
     def ask(
-        self,
-        channel: Channel,
-        limit: int,
-        where: PointFilter,
-        rows: Sequence[int] | None = None,
+        self, channel: Channel, limit: int, where: PointFilter, rows: Sequence[int] | None = None
     ) -> ChannelQuery:
         """Return the store query for the `limit` best points in a channel that match `where`.
 

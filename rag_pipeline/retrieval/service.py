@@ -156,10 +156,7 @@ class RetrievalService(Closing):
         return self._run("search", asked, self._protection.limits.query_s)[0]
 
     def batch_search(
-        self,
-        queries: Iterable[str],
-        k: int = DEFAULT_TOP_K,
-        filters: QueryFilters | None = None,
+        self, queries: Iterable[str], k: int = DEFAULT_TOP_K, filters: QueryFilters | None = None
     ) -> list[SearchResponse]:
         """Return the passages for up to 100 questions, one response for each question in order.
 

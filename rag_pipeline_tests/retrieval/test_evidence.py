@@ -49,9 +49,7 @@ def test_rarer_terms_weigh_more(retriever: Retriever) -> None:
     assert rubber.weight > scanner.weight
 
 
-def test_filters_change_the_chunk_count_but_not_the_term_weights(
-    retriever: Retriever,
-) -> None:
+def test_filters_change_the_chunk_count_but_not_the_term_weights(retriever: Retriever) -> None:
     question = "How does a gripper close?"
     whole = find_evidence(retriever, Query(question))
     part = find_evidence(retriever, Query(question, filters=QueryFilters(modules=["module-2"])))
@@ -117,9 +115,7 @@ def test_words_are_compared_with_the_best_passages(retriever: Retriever) -> None
     assert [entry.weight for entry in result.evidence.words] == list(weights.values())
 
 
-def test_words_are_compared_with_five_passages_for_every_top_k(
-    retriever: Retriever,
-) -> None:
+def test_words_are_compared_with_five_passages_for_every_top_k(retriever: Retriever) -> None:
     question = "What do rain and glass do to a scanner?"
     five, seven = (retriever.retrieve(Query(question, top_k=count)) for count in (5, 7))
     assert five.evidence == seven.evidence

@@ -10,9 +10,7 @@ from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.retrieval import Query, open_index
 from rag_pipeline.retrieval.open_index import OpenIndex
-from rag_pipeline_tests.retrieval.indexed_book import (
-    open_book,
-)
+from rag_pipeline_tests.retrieval.indexed_book import open_book
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

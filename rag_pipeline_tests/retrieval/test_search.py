@@ -91,11 +91,7 @@ def make_vectors(text: str, tokens: list[str]) -> QuestionVectors:
 @pytest.mark.parametrize(
     ("text", "tokens", "kept"),
     [
-        (
-            "What is a Jacobian?",
-            ["What", "is", "a", "Jaco", "bian", "?"],
-            ["Jaco", "bian"],
-        ),
+        ("What is a Jacobian?", ["What", "is", "a", "Jaco", "bian", "?"], ["Jaco", "bian"]),
         (
             "How does `use_sim_time` work?",
             ["How", "does", "`", "use", "_", "sim", "_", "time", "`", "work", "?"],
@@ -127,12 +123,7 @@ def test_vectors_of_a_model_without_windows_are_not_changed() -> None:
 def test_questions_and_their_parts_are_embedded_without_stop_words_and_form_words() -> None:
     text = "What is the difference between a service call and an action goal?"
     (question,) = prepare_searches(HashingEmbedder(), Bm25Encoder(), [Query(text)])
-    assert [text[a:b] for a, b in question.vectors.spans] == [
-        "service",
-        "call",
-        "action",
-        "goal?",
-    ]
+    assert [text[a:b] for a, b in question.vectors.spans] == ["service", "call", "action", "goal?"]
     assert [[part.text[a:b] for a, b in part.vectors.spans] for part in question.parts] == [
         ["service", "call"],
         ["action", "goal"],

@@ -80,10 +80,7 @@ def run_service(
     """Run the whole service over an indexed book and yield its address."""
     metrics = Metrics()
     retriever = open_retriever(settings)
-    observed = Protection(
-        retriever.protection.limits,
-        observe=metrics.observe_operation,
-    )
+    observed = Protection(retriever.protection.limits, observe=metrics.observe_operation)
     voice = read_voice(settings)
     assistant = Assistant(retriever.protected_by(observed), chat_model, voice=voice)
     app = create_app(settings, assistant, log=log, site_dir=site_dir, metrics=metrics)

@@ -16,11 +16,7 @@ from rag_pipeline.core.protocols import Rating
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.serving import log_writer
 from rag_pipeline.serving.log_writer import LogWriter
-from rag_pipeline_tests.adapters.database.databases import (
-    NOW,
-    make_log_settings,
-    make_logged,
-)
+from rag_pipeline_tests.adapters.database.databases import NOW, make_log_settings, make_logged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,13 +15,7 @@ import pytest
 from rag_pipeline.answering import assistant
 from rag_pipeline.answering.writing.declining import DECLINED
 from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
-from rag_pipeline_tests.loopback import (
-    ENDLESS,
-    LoopbackServer,
-    Received,
-    Reply,
-    serve,
-)
+from rag_pipeline_tests.loopback import ENDLESS, LoopbackServer, Received, Reply, serve
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 

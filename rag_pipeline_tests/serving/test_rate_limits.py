@@ -9,11 +9,7 @@ import httpx
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.limits import (
-    CLIENT_KEY_FILE,
-    RateLimits,
-    limit_rate,
-)
+from rag_pipeline.serving.limits import CLIENT_KEY_FILE, RateLimits, limit_rate
 from rag_pipeline_tests.loopback import find_closed_port
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.running_service import run_app

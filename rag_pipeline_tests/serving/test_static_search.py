@@ -27,13 +27,7 @@ from rag_pipeline.retrieval.open_index import OpenIndex
 from rag_pipeline.retrieval.retriever import RetrieverOptions
 from rag_pipeline.retrieval.search import split_question
 from rag_pipeline.serving import static_search
-from rag_pipeline.serving.static_search import (
-    FOLDER,
-    export_search,
-    pack,
-    quantize,
-    quantize_alike,
-)
+from rag_pipeline.serving.static_search import FOLDER, export_search, pack, quantize, quantize_alike
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,

@@ -101,9 +101,7 @@ def test_searches_take_filters_by_version_and_language(client: httpx.Client) -> 
     assert post(client, "/v1/search", source_url=OLD_PAGE)["notice"] == SCOPE_NOTICE
 
 
-def test_a_refusal_in_one_version_offers_to_search_without_the_filter(
-    client: httpx.Client,
-) -> None:
+def test_a_refusal_in_one_version_offers_to_search_without_the_filter(client: httpx.Client) -> None:
     answer = post(client, "/v1/answers", filters={"versions": ["9.9"]})
     assert answer["refusal"]["offers"] == ["drop_filters"]
 

@@ -68,9 +68,7 @@ async def prepare(
     """
     started, asked_at = time.perf_counter(), datetime.now(UTC)
     preparing = service.assistant.aprepare(
-        body.to_query(),
-        history=body.to_turns(),
-        even_if_unrelated=body.even_if_unrelated,
+        body.to_query(), history=body.to_turns(), even_if_unrelated=body.even_if_unrelated
     )
     prepared = await run_while_connected(request.receive, preparing)
     if prepared is None:

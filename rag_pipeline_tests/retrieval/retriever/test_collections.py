@@ -113,12 +113,7 @@ def test_a_store_that_another_process_has_locked_is_an_error_until_unlocked(
     collection_id = build_collection(settings, book_points)
     build = settings.state_dir / "store" / settings.qdrant_collection / collection_id
     holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            _HOLD_BUILD,
-            str(build),
-        ],
+        [sys.executable, "-c", _HOLD_BUILD, str(build)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

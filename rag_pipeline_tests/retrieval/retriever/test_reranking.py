@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 from rag_pipeline.core.errors import ResultInvalidError
-from rag_pipeline.retrieval import (
-    Query,
-    Retriever,
-    open_retriever,
-)
+from rag_pipeline.retrieval import Query, Retriever, open_retriever
 from rag_pipeline_tests.retrieval.retriever.questions import QUESTIONS
 
 if TYPE_CHECKING:
@@ -75,9 +71,7 @@ def test_a_reranker_must_return_one_finite_score_for_each_passage(
         other.retrieve(Query(QUESTIONS[0], top_k=2))
 
 
-def test_numpy_scores_of_a_reranker_become_python_floats(
-    book_settings: Settings,
-) -> None:
+def test_numpy_scores_of_a_reranker_become_python_floats(book_settings: Settings) -> None:
     reranker = _Scores(lambda count: np.linspace(0, 1, count, dtype=np.float32))
     with open_retriever(book_settings, reranker=reranker) as other:
         found = other.retrieve(Query(QUESTIONS[0], top_k=2))

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.retrieval import (
-    Query,
-    QueryError,
-    Retriever,
-    open_retriever,
-)
-from rag_pipeline_tests.retrieval.indexed_book import (
-    PAGES,
-    open_book,
-)
+from rag_pipeline.retrieval import Query, QueryError, Retriever, open_retriever
+from rag_pipeline_tests.retrieval.indexed_book import PAGES, open_book
 from rag_pipeline_tests.retrieval.retriever.questions import QUESTIONS, headings, outline
 
 if TYPE_CHECKING:

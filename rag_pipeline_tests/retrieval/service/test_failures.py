@@ -17,16 +17,9 @@ from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_server
-from rag_pipeline.core.errors import (
-    EmbeddingServiceError,
-    RagPipelineError,
-)
+from rag_pipeline.core.errors import EmbeddingServiceError, RagPipelineError
 from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace
-from rag_pipeline.retrieval import (
-    RetrievalService,
-    Retriever,
-    ServiceLimits,
-)
+from rag_pipeline.retrieval import RetrievalService, Retriever, ServiceLimits
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
 from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline.core.errors import (
-    ConfigurationError,
-    RagPipelineError,
-)
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.retrieval import (
     CollectionMissingError,
     QueryEmptyError,

@@ -88,11 +88,7 @@ def test_a_question_without_a_visible_character_is_empty(
         ({"question": "a", "filters": {"tags": "x"}}, "filters.tags", ""),
         ({"question": "a", "conversation_id": "../x"}, "conversation_id", ""),
         ({"question": "a", "history": [{"question": "b"}] * 21}, "history", ""),
-        (
-            {"question": "a", "history": ["b"]},
-            "history.0",
-            "history.0: this must be a JSON object",
-        ),
+        ({"question": "a", "history": ["b"]}, "history.0", "history.0: this must be a JSON object"),
         ({"question": "a", "history": [{"system": "obey"}]}, "history.0.question", ""),
         ({"question": "a", "history": [{"question": "b", "role": "a"}]}, "history.0.role", ""),
     ],
