@@ -109,7 +109,7 @@ def run_size(count: int) -> None:
 
         def ingest() -> float:
             start = time.perf_counter()
-            doc_ids = tuple(str(doc.doc_id) for doc in scan_docs(context).plan.process)
+            doc_ids = tuple(str(doc.doc_id) for doc in scan_docs(context).process)
             for place in range(0, len(doc_ids), settings.ingest_run_docs):
                 page = doc_ids[place : place + settings.ingest_run_docs]
                 run_ingest_job(definitions, IngestionRequest(page))

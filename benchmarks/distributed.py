@@ -133,7 +133,7 @@ def index_with_faults(environment: dict[str, str], faults: Faults) -> int:
             del workers[worker]
         if len(workers) < _WORKERS:
             taken = {doc_id for doc_ids in workers.values() for doc_id in doc_ids}
-            left = [str(doc.doc_id) for doc in scan_docs(context).plan.process]
+            left = [str(doc.doc_id) for doc in scan_docs(context).process]
             page = tuple(doc_id for doc_id in left if doc_id not in taken)[:_PAGE_DOCS]
             if page:
                 workers[start_worker(environment, page)] = page

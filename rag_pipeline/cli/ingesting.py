@@ -109,7 +109,7 @@ def ingest_doc(
     recover_current(context)
     doc_id = parse_doc_id(doc_path.removeprefix("./"))
     scan = scan_docs(context)
-    if doc_id in scan.plan.delete:
+    if doc_id in scan.delete:
         request = IngestionRequest((), (doc_id,))
     else:
         request = IngestionRequest((doc_id,))
@@ -244,12 +244,12 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
 
     recover_current(context)
     scan = scan_docs(context)
-    check_sources(context.settings, scan.plan.delete, find_ledger(context, scan))
+    check_sources(context.settings, scan.delete, find_ledger(context, scan))
     changes = list_changes(context, scan)
-    doc_ids = [str(doc.doc_id) for doc in scan.plan.process]
+    doc_ids = [str(doc.doc_id) for doc in scan.process]
     size = context.settings.ingest_run_docs
     if len(doc_ids) <= size:
-        if scan.plan.is_empty:
+        if scan.is_up_to_date:
             report = report_unchanged(context, scan)
         else:
             report = run_job(context, IngestionRequest(), scan, len(doc_ids))
@@ -258,13 +258,13 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     whole = IngestionReport(warnings=changes)
     for start in range(0, len(doc_ids), size):
         page = tuple(doc_ids[start : start + size])
-        gone = scan.plan.delete if start + size >= len(doc_ids) else ()
+        gone = scan.delete if start + size >= len(doc_ids) else ()
         whole.merge(run_job(context, IngestionRequest(page, gone), scan, len(page)))
     for failure in scan.discovery.failures:
         whole.add(failure)
     # Each run counts the documents of earlier runs as unchanged, so these totals are set here.
     whole.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
-    whole.docs_unchanged = len(scan.plan.unchanged)
+    whole.docs_unchanged = len(scan.unchanged)
     entries = context.services.open_ledger(whole.collection_id).entries().values()
     point_count = sum(entry.chunk_count for entry in entries)
     whole.chunks_unchanged = point_count - whole.chunks_created - whole.chunks_updated

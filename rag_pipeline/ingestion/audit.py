@@ -96,7 +96,7 @@ def check_indexed(
         StoreUnavailableError: The store is not reachable, or another process has it open.
     """
     scan = scan_docs(context)
-    unchanged = {doc.doc_id: doc for doc in scan.plan.unchanged}
+    unchanged = {doc.doc_id: doc for doc in scan.unchanged}
     docs = {key: doc for key, doc in unchanged.items() if doc_ids is None or key in doc_ids}
     limits, dim = context.settings.chunk_limits, context.space.model.dim
     if not docs:
@@ -506,7 +506,7 @@ def check_store(context: IngestionContext, scan: Scan) -> None:
         StoreDamagedError: The store is damaged.
         StoreUnavailableError: The server of the store does not answer.
     """
-    entries = [scan.entries[doc.doc_id] for doc in scan.plan.unchanged]
+    entries = [scan.entries[doc.doc_id] for doc in scan.unchanged]
     wanted = sum(entry.chunk_count for entry in entries)
     try:
         with closing(context.services.catalog.open(scan.collection_id)) as store:
@@ -600,7 +600,7 @@ def repair_index(
     scan = scan_docs(context)
     in_folder = {doc.doc_id for doc in scan.discovery.docs}
     docs = tuple(doc_id for doc_id in found.doc_paths if doc_id in in_folder)
-    gone = tuple(doc_id for doc_id in scan.plan.delete if doc_id in found.doc_paths)
+    gone = tuple(doc_id for doc_id in scan.delete if doc_id in found.doc_paths)
     if docs or gone:
         ingest(IngestionRequest(docs, gone, rewrite=True))
     left = audit_index(context)

@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rag_pipeline.core.errors import EmbeddingServiceError
 from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.protocols import Announce
     from rag_pipeline.core.rules import Finding
     from rag_pipeline.ingestion.planning import Scan
 
@@ -38,7 +36,7 @@ class RunPlanned:
     def unchanged(self) -> list[DiscoveredDoc]:
         """Documents that are indexed and unchanged, and that the run does not process."""
         chosen = frozenset(self.doc_ids)
-        return [doc for doc in self.scan.plan.unchanged if doc.doc_id not in chosen]
+        return [doc for doc in self.scan.unchanged if doc.doc_id not in chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,33 +105,3 @@ def ends_document(event: IngestionEvent) -> bool:
 
 
 IngestionEvent: TypeAlias = RunPlanned | StageDone | DocFailure | DocDeleted | RunEnded | RunFailed
-
-
-def follow_run(
-    planned: RunPlanned, events: Iterable[IngestionEvent], announce: Announce
-) -> Iterator[IngestionEvent]:
-    """Yield the events of a run, and announce each document that is indexed or has failed.
-
-    Args:
-        planned: The plan of the run.
-        events: The events.
-        announce: Tells other processes how many documents are done, and how many there are.
-
-    Raises:
-        EmbeddingServiceError: The embedding service does not answer. The numbers are added to the
-            message.
-    """
-    discovery = planned.scan.discovery
-    total = len(discovery.docs) + len(discovery.failures)
-    waiting = {doc.doc_id for doc in planned.scan.plan.process} | {*planned.doc_ids}
-    done = total - len(waiting)
-    announce(done, total)
-    try:
-        for event in events:
-            if ends_document(event):
-                done += 1
-                announce(done, total)
-            yield event
-    except EmbeddingServiceError as error:
-        rest = f"{done} of {total} documents are indexed; the next ingest continues with the others"
-        raise EmbeddingServiceError(f"{error}. {rest}") from error

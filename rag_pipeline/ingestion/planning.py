@@ -19,42 +19,22 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ids import DocId, hash_text, parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
-from rag_pipeline.core.rules import find_shared_addresses
 from rag_pipeline.core.site.addresses import RecordedSite, relate_sources
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.site.detection import find_config_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.protocols import Ledger, LedgerEntry, LedgerFailure
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 
 
 @dataclass(frozen=True, slots=True)
-class IngestionPlan:
-    """The documents to process, to delete and to leave unchanged, each sorted by document id.
-
-    Attributes:
-        process: Documents that are new or changed, were indexed with other settings, or failed at
-            the last attempt.
-        delete: Documents that the ledger lists and that are no longer in the docs folder.
-        unchanged: Documents whose current content is indexed with the current settings.
-    """
-
-    process: tuple[DiscoveredDoc, ...]
-    delete: tuple[DocId, ...]
-    unchanged: tuple[DiscoveredDoc, ...]
-
-    @property
-    def is_empty(self) -> bool:
-        """True if there is no document to process or to delete."""
-        return not self.process and not self.delete
-
-
-@dataclass(frozen=True, slots=True)
 class Scan:
     """The docs folder compared with the ledger of a collection.
+
+    The documents to process, to delete and to leave unchanged are sorted by document id.
 
     Attributes:
         discovery: The content of the docs folder.
@@ -62,19 +42,24 @@ class Scan:
             created; empty before the first ingestion.
         entries: The ledger entries of the indexed documents.
         failures: The ledger's records of documents whose last attempt failed.
-        plan: The documents to process, to delete and to leave unchanged.
+        process: Documents that are new or changed, were indexed with other settings, or failed at
+            the last attempt.
+        delete: Documents that the ledger lists and that are no longer in the docs folder.
+        unchanged: Documents whose current content is indexed with the current settings.
     """
 
     discovery: Discovery
     collection_id: str
     entries: Mapping[DocId, LedgerEntry]
     failures: Mapping[DocId, LedgerFailure]
-    plan: IngestionPlan
+    process: tuple[DiscoveredDoc, ...]
+    delete: tuple[DocId, ...]
+    unchanged: tuple[DiscoveredDoc, ...]
 
     @property
-    def doc_ids(self) -> set[DocId]:
-        """Ids of all documents that are in the docs folder or in the ledger."""
-        return {*self.entries, *self.failures, *(doc.doc_id for doc in self.discovery.docs)}
+    def is_up_to_date(self) -> bool:
+        """True if there is no document to process or to delete."""
+        return not self.process and not self.delete
 
 
 def scan_docs(
@@ -118,40 +103,49 @@ def scan_docs(
     )
     notes = find_config_notes(settings.docs_dir, settings.site)
     discovery = replace(discovery, notes=notes)
-    plan = plan_ingestion(discovery, entries, context.fingerprint_of, failures)
-    return Scan(discovery, collection_id, entries, failures, plan)
+    return compare(context.fingerprint_of, discovery, collection_id, entries, failures)
 
 
-def plan_ingestion(
-    discovery: Discovery,
-    entries: Mapping[DocId, LedgerEntry],
+def compare(
     fingerprint_of: Callable[[DocId], str],
-    failures: Collection[DocId] = (),
-) -> IngestionPlan:
+    discovery: Discovery,
+    collection_id: str,
+    entries: Mapping[DocId, LedgerEntry],
+    failures: Mapping[DocId, LedgerFailure],
+) -> Scan:
     """Decide which documents to process, which to delete, and which are unchanged.
 
     A document that could not be read is neither processed nor deleted, so that its points stay.
 
     Args:
-        discovery: The content of the docs folder.
-        entries: The ledger entries of the collection; empty for a new collection.
         fingerprint_of: Function that returns the pipeline fingerprint of a document.
-        failures: Ids of documents whose last attempt failed.
+        discovery: The content of the docs folder.
+        collection_id: Id of the collection.
+        entries: The ledger entries of the collection; empty for a new collection.
+        failures: The failures of documents whose last attempt failed.
     """
     process, unchanged = [], []
     for doc in discovery.docs:
         entry = entries.get(doc.doc_id)
         indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint)
         wanted = (doc.sha256, fingerprint_of(doc.doc_id))
-        if entry is None or indexed != wanted or doc.doc_id in failures:
-            process.append(doc)
-        else:
+        if indexed == wanted and doc.doc_id not in failures:
             unchanged.append(doc)
+        else:
+            process.append(doc)
     found = {doc.doc_id for doc in discovery.docs}
     delete = sorted(
         doc_id for doc_id in {*entries, *failures} - found if not discovery.is_hidden(doc_id)
     )
-    return IngestionPlan(tuple(process), tuple(delete), tuple(unchanged))
+    return Scan(
+        discovery,
+        collection_id,
+        entries,
+        failures,
+        process=tuple(process),
+        delete=tuple(delete),
+        unchanged=tuple(unchanged),
+    )
 
 
 def fails_itself(failure: LedgerFailure | None, doc: DiscoveredDoc) -> bool:
@@ -165,7 +159,7 @@ def fails_itself(failure: LedgerFailure | None, doc: DiscoveredDoc) -> bool:
 
 def choose_docs(
     request: IngestionRequest, scan: Scan
-) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
+) -> tuple[list[DiscoveredDoc], Sequence[DocId], Sequence[DocFailure]]:
     """Choose the documents of a run according to the request.
 
     Returns:
@@ -173,14 +167,14 @@ def choose_docs(
         names documents, the failures are those of named documents that are missing or unreadable.
         Otherwise they are all files and folders that the scan could not read.
     """
-    discovery, plan = scan.discovery, scan.plan
+    discovery = scan.discovery
     if request.doc_ids is None:
-        if not request.reread:
-            return plan.process, plan.delete, discovery.failures
-        again = [
-            doc for doc in plan.process if not fails_itself(scan.failures.get(doc.doc_id), doc)
+        docs = [
+            doc
+            for doc in scan.process
+            if not (request.reread and fails_itself(scan.failures.get(doc.doc_id), doc))
         ]
-        return tuple(again), plan.delete, discovery.failures
+        return docs, scan.delete, discovery.failures
     found = {doc.doc_id: doc for doc in discovery.docs}
     unread = {failure.doc_path: failure for failure in discovery.failures}
     docs, failures = [], []
@@ -193,8 +187,8 @@ def choose_docs(
             problem = "the docs folder has no such document, or it is a draft or unlisted"
             message = f"{doc_id}: {problem}. Check the path"
             failures.append(DocFailure(doc_id, Stage.DISCOVERED.value, DOCUMENT_MISSING, message))
-    gone = frozenset(plan.delete) & set(request.delete_ids)
-    return tuple(docs), tuple(sorted(gone)), tuple(failures)
+    gone = frozenset(scan.delete) & set(request.delete_ids)
+    return docs, sorted(gone), failures
 
 
 def hash_plan(context: IngestionContext, collection_id: str, docs: Iterable[DiscoveredDoc]) -> str:
@@ -316,7 +310,7 @@ def refresh_ledger_if_idle(context: IngestionContext, scan: Scan) -> None:
 
     A running ingestion records them itself when it ends.
     """
-    unchanged, entries, services = scan.plan.unchanged, scan.entries, context.services
+    unchanged, entries, services = scan.unchanged, scan.entries, context.services
     if any(entries[doc.doc_id].mtime_ns != doc.mtime_ns for doc in unchanged):
         with suppress(StoreLockedError), services.lock(timeout_s=0.0):
             refresh_ledger(services.open_ledger(scan.collection_id), unchanged, entries)
@@ -336,19 +330,6 @@ def sweep_if_idle(context: IngestionContext) -> None:
         services.sweep()
         current = services.catalog.current_id() or ""
         services.catalog.end_loading(current)
-
-
-def describe_shared_addresses(places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return a warning for each address that several documents have.
-
-    Args:
-        places: The URL and the document of each chunk, in any order.
-    """
-    return tuple(
-        f"{' and '.join(doc_paths)} have the same address {address}, but only one page can be "
-        "there. Give each page a slug or file name of its own"
-        for address, doc_paths in find_shared_addresses(places).items()
-    )
 
 
 def record_site(context: IngestionContext, ledger: Ledger) -> None:

@@ -240,7 +240,7 @@ def list_changes(context: IngestionContext, scan: Scan) -> list[str]:
     if not lines:
         return []
     again, added = [], []
-    for doc in scan.plan.process:
+    for doc in scan.process:
         entry = scan.entries.get(doc.doc_id)
         if entry is None:
             added.append(doc.doc_id)
@@ -248,7 +248,7 @@ def list_changes(context: IngestionContext, scan: Scan) -> list[str]:
             again.append(doc.doc_id)
     lines += _list_pages("indexed again with an unchanged text", again)
     lines += _list_pages("new", _choose_pages(added, now, before))
-    lines += _list_pages("removed", _choose_pages(scan.plan.delete, before, now))
+    lines += _list_pages("removed", _choose_pages(scan.delete, before, now))
     return lines
 
 

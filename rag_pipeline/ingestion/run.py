@@ -6,9 +6,8 @@ The flow is in `run_ingestion`. Documents are processed in groups. The stages of
 
 from __future__ import annotations
 
-import shutil
 import time
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,19 +22,19 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
-from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore, Services
+from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore
+from rag_pipeline.core.rules import find_shared_addresses
 from rag_pipeline.core.threads import LeavableThreads
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
-from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone, follow_run
+from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned
 from rag_pipeline.ingestion.planning import (
     Scan,
     check_plan,
     choose_collection,
     choose_docs,
-    describe_shared_addresses,
+    compare,
     find_ledger,
     leave_moved,
-    plan_ingestion,
     record_site,
     refresh_ledger,
     scan_docs,
@@ -45,7 +44,6 @@ from rag_pipeline.ingestion.stages import (
     PART_CHUNKS,
     DocInProgress,
     IngestionRun,
-    describe_failure,
     embed_docs,
     prepare_doc,
 )
@@ -61,7 +59,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent
+    from rag_pipeline.core.protocols import Announce
+    from rag_pipeline.ingestion.events import IngestionEvent
 
 
 _ALWAYS_ALLOWED: Final = 5  # documents, so that a small book can be changed as one likes
@@ -113,51 +112,69 @@ _CONCERNS_ALL: Final = (
 _GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
 
 
-def carry_out(
-    run: IngestionRun, docs: Sequence[DiscoveredDoc], deletes: Sequence[DocId]
-) -> Generator[IngestionEvent]:
-    """Process `docs` in groups of about 256 chunks, then delete the documents in `deletes`.
+def carry_out(run: IngestionRun, announce: Announce) -> Generator[IngestionEvent]:
+    """Process the documents of a run in groups of about 256 chunks, then delete those to delete.
 
     The store is open only while a group is written. While the caller records the results of a
     group, a thread embeds the next group.
+
+    Args:
+        run: The run.
+        announce: Tells other processes how many documents are done, and how many there are.
+
+    Raises:
+        EmbeddingServiceError: The embedding service does not answer. The message says how many
+            documents are indexed.
     """
-    groups = _embed_groups(run, docs)
-    with LeavableThreads(1, "embedding") as thread:
-        group = next(groups, None)
-        while group is not None:
-            _write_group(run, _without_failures(group))
-            following = thread.submit(next, groups, None)
-            yield from _list_results(run, group)
-            group = following.result()
-    if deletes:
-        made_with = run.context.fingerprint_of
-        rest = plan_ingestion(run.scan.discovery, run.ledger.entries(), made_with).process
-        yield from _delete_docs(run, leave_moved(deletes, run.scan.entries, rest))
+    scan = run.scan
+    total = len(scan.discovery.docs) + len(scan.discovery.failures)
+    done = total - len({doc.doc_id for doc in (*scan.process, *run.docs)})
+    announce(done, total)
+    if run.docs and scan.delete:
+        with run.hold_store() as store:
+            gone = PointFilter.any_of(doc_path=scan.delete)
+            found = store.scroll_fields(("content_hash", "ingested_at"), gone)
+            run.times_by_content = read_ingestion_times(payload for _, payload in found)
+    groups = _embed_groups(run)
+    try:
+        with LeavableThreads(1, "embedding") as thread:
+            group = next(groups, None)
+            while group is not None:
+                _write_group(run, _without_failures(group))
+                following = thread.submit(next, groups, None)
+                for work in group:
+                    work.vectors = []  # the next group needs the memory
+                    for chunk in work.chunks:
+                        run.places.add((chunk.url.partition("#")[0], chunk.doc_path))
+                    yield from work.results.values()
+                    done += 1
+                    announce(done, total)
+                    if work.failure is not None:
+                        failure = _record_failure(run, work.doc, work.failure)
+                        run.failed.append(failure)
+                        yield failure
+                group = following.result()
+    except EmbeddingServiceError as error:
+        rest = f"{done} of {total} documents are indexed; the next ingest continues with the others"
+        raise EmbeddingServiceError(f"{error}. {rest}") from error
+    if run.deletes:
+        entries = run.ledger.entries()
+        now = compare(run.context.fingerprint_of, scan.discovery, scan.collection_id, entries, {})
+        yield from delete_docs(run, leave_moved(run.deletes, scan.entries, now.process))
 
 
-def _embed_groups(
-    run: IngestionRun, docs: Sequence[DiscoveredDoc]
-) -> Iterator[list[DocInProgress]]:
-    """Parse, chunk and embed `docs`, and yield them in groups of about 256 chunks."""
+def _embed_groups(run: IngestionRun) -> Iterator[list[DocInProgress]]:
+    """Parse, chunk and embed the documents, and yield them in groups of about 256 chunks."""
     group: list[DocInProgress] = []
-    for doc in docs:
+    for doc in run.docs:
         work = DocInProgress(doc)
         with _keep_failure(work, Stage.PARSED):
             prepare_doc(run, work)
         group.append(work)
-        if doc is docs[-1] or sum(len(entry.chunks) for entry in group) >= _GROUP_CHUNKS:
+        if doc is run.docs[-1] or sum(len(entry.chunks) for entry in group) >= _GROUP_CHUNKS:
             _embed_group(run, _without_failures(group))
             yield group
             group = []
-
-
-def _list_results(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
-    """Yield the results and failures of a group that was written."""
-    for work in group:
-        work.vectors = ()  # the next group needs the memory
-        yield from work.results.values()
-        if work.failure is not None:
-            yield _record_failure(run, work.doc, work.failure)
 
 
 def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
@@ -176,7 +193,7 @@ def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
         for work in group:
             if len(group) == 1:
-                work.failure = describe_failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
+                work.fail(Stage.EMBEDDINGS, error)
                 return
             with _keep_failure(work, Stage.EMBEDDINGS):
                 embed_docs(run, [work])
@@ -192,15 +209,19 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
         if isinstance(error, _CONCERNS_ALL) and not isinstance(error, StoreLockedError):
             raise
         for work in group:
-            work.failure = describe_failure(work.doc.doc_id, Stage.POINTS, error)
+            work.fail(Stage.POINTS, error)
         return
     with opened as store:
-        entries = run.scan.entries
+        new = []
         for work in group:
-            if work.doc.doc_id in entries:
-                with _keep_failure(work, Stage.POINTS):
-                    record_points(run, work, write_points(run, work, store))
-        _write_new(run, [work for work in group if work.doc.doc_id not in entries], store)
+            if work.doc.doc_id not in run.scan.entries:
+                new.append(work)
+                continue
+            with _keep_failure(work, Stage.POINTS):
+                write_points(run, work, store)
+                record_points(run, work)
+        if new:
+            _write_new(run, new, store)
         check_points(run, _without_failures(group), store)
 
 
@@ -210,36 +231,23 @@ def _write_new(run: IngestionRun, group: Sequence[DocInProgress], store: PointSt
     The points reach the disk together, which saves most of the time. A kill before that changes no
     existing point.
     """
-    if not group:
-        return
-    written: list[tuple[DocInProgress, StageDone]] = []
     try:
         with store.write_together():
             for work in group:
                 with _keep_failure(work, Stage.POINTS):
-                    written.append((work, write_points(run, work, store)))
+                    write_points(run, work, store)
             start = time.perf_counter()
     except _CONCERNS_ALL:
         raise
     except StoreError as error:  # the points may not be on the disk, so none is recorded
         for work in _without_failures(group):
-            work.failure = describe_failure(work.doc.doc_id, Stage.POINTS, error)
+            work.fail(Stage.POINTS, error)
         return
     flush_s = time.perf_counter() - start
-    for work, done in written:
+    written = _without_failures(group)
+    for work in written:
         with _keep_failure(work, Stage.POINTS):
-            record_points(run, work, done, flush_s / len(written))
-
-
-def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:
-    try:
-        opened = run.hold_store()
-    except RagPipelineError as error:
-        for doc_id in doc_ids:
-            yield describe_failure(doc_id, Stage.POINTS, error)
-        return
-    with opened as store:
-        yield from delete_docs(run, doc_ids, store)
+            record_points(run, work, flush_s / len(written))
 
 
 def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
@@ -257,7 +265,7 @@ def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
     except _CONCERNS_ALL:
         raise
     except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
-        work.failure = describe_failure(work.doc.doc_id, stage, error)
+        work.fail(stage, error)
 
 
 def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) -> DocFailure:
@@ -280,41 +288,6 @@ def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) 
         message = f"{failure.message} (the failure could not be written to the ledger: {error})"
         return replace(failure, message=message)
     return failure
-
-
-# Bytes in the embedded store and in the embedding cache per byte of Markdown. The textbook needs 59
-# with the local model, and 16 with a service whose vectors have 256 numbers
-# (docs/reference/state.md).
-_WITH_WINDOWS: Final = 50
-_WITHOUT_WINDOWS: Final = 15
-
-
-def check_room(context: IngestionContext, planned: RunPlanned) -> None:
-    """Check that DATA_DIR has room for the documents of a run that the ledger does not list yet.
-
-    The need is a low estimate, so that no possible ingestion is refused. The store checks the room
-    again before each write. A server is not checked.
-
-    Raises:
-        StoreError: The disk has too little room.
-    """
-    settings = context.settings
-    if settings.qdrant_url:
-        return
-    sizes = {doc.doc_id: doc.size_bytes for doc in planned.scan.discovery.docs}
-    new = [doc_id for doc_id in planned.doc_ids if doc_id not in planned.scan.entries]
-    has_windows = context.services.embedder.model.window_words is not None
-    factor = _WITH_WINDOWS if has_windows else _WITHOUT_WINDOWS
-    needed = factor * sum(sizes[doc_id] for doc_id in new)
-    data_dir = settings.data_dir.absolute()
-    place = next(path for path in (data_dir, *data_dir.parents) if path.exists())
-    free = shutil.disk_usage(place).free
-    if free < needed:
-        raise StoreError(
-            f"only {free // 1_000_000} MB are free in {settings.data_dir}, and {len(new)} new "
-            f"documents need about {-(-needed // 1_000_000)} MB there. Free disk space, or set "
-            "DATA_DIR to a folder with more space"
-        )
 
 
 def run_ingestion(
@@ -347,107 +320,71 @@ def run_ingestion(
         lock = nullcontext() if request.plan else services.lock()
         with lock, services.announce() as announce:
             if not request.plan:
-                _clean_up(services)
-            scan = scan_docs(context, earlier=earlier, reread=request.reread)
-            _check_gone(context, request, scan)
-            target = _choose_target(context, request, scan)
-            docs, deletes, failures = _choose_free(context, request, run_id, target)
-            planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
+                services.catalog.recover()
+                with suppress(RagPipelineError, OSError):  # the next run cleans up instead
+                    services.sweep()
+            run = plan_run(context, request, run_id, earlier)
+            planned = RunPlanned(run_id, run.scan, tuple(doc.doc_id for doc in run.docs))
             yield planned
-            yield from failures
-            failed, places = list(failures), set[tuple[str, str]]()
-            run = _open_run(context, request, planned)
-            with ExitStack() as stack:
-                if request.rebuild:
-                    run = replace(run, store=stack.enter_context(run.hold_store()))
-                events = stack.enter_context(closing(carry_out(run, docs, deletes)))
-                for event in follow_run(planned, events, announce):
-                    if isinstance(event, DocFailure):
-                        failed.append(event)
-                    if isinstance(event, StageDone):
-                        for chunk in event.chunks:
-                            places.add((chunk.url.partition("#")[0], chunk.doc_path))
-                    yield event
-            if request.rebuild and scan.collection_id:
-                _switch(run, failed)
-            else:
-                refresh_ledger(run.ledger, planned.unchanged, target.entries)
-                if {doc.doc_id for doc in target.plan.process} <= set(planned.doc_ids):
-                    services.catalog.end_loading(target.collection_id)
-            record_site(context, run.ledger)
-            run.ledger.release(run.run_id)
+            yield from run.failed
+            with run.hold_store() if request.rebuild else nullcontext() as run.store:
+                yield from carry_out(run, announce)
+            end_run(run, planned)
     except Exception as error:
         yield RunFailed(error)
         raise
     finally:  # so that a killed process or a copy of the folder finds the cache in one file
         services.cache.close()
-    yield RunEnded(time.perf_counter() - start, describe_shared_addresses(places))
+    warnings = tuple(
+        f"{' and '.join(doc_paths)} have the same address {address}, but only one page can be "
+        "there. Give each page a slug or file name of its own"
+        for address, doc_paths in find_shared_addresses(run.places).items()
+    )
+    yield RunEnded(time.perf_counter() - start, warnings)
 
 
-def _choose_free(
-    context: IngestionContext, request: IngestionRequest, run_id: str, scan: Scan
-) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
-    """Return what `choose_docs` does, without documents that another living run has claimed."""
-    docs, deletes, failures = choose_docs(request, scan)
-    if context.services.run_locks is None:  # one machine, on which `lock` excludes all others
-        return docs, deletes, failures
-    wanted = {*(doc.doc_id for doc in docs), *deletes}
-    mine = context.services.open_ledger(scan.collection_id).claim(wanted, run_id)
-    free = tuple(doc for doc in docs if doc.doc_id in mine)
-    return free, tuple(doc_id for doc_id in deletes if doc_id in mine), failures
+def plan_run(
+    context: IngestionContext, request: IngestionRequest, run_id: str, earlier: Scan | None
+) -> IngestionRun:
+    """Compare the docs folder with the ledger, and choose the collection and the documents.
 
-
-def _clean_up(services: Services) -> None:
-    services.catalog.recover()
-    with suppress(RagPipelineError, OSError):  # the next run cleans up instead
-        services.sweep()
-
-
-def _check_gone(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:
-    """Check that the documents that a run would delete were not lost by mistake.
-
-    Raises:
-        ConfigurationError: Their folder is not named, or they are too many. Nothing was changed.
+    Documents that another living run has claimed are left to it. The arguments and errors are those
+    of `run_ingestion`.
     """
-    gone = () if request.rebuild else scan.plan.delete
+    scan = scan_docs(context, earlier=earlier, reread=request.reread)
+    gone = () if request.rebuild else scan.delete
     check_sources(context.settings, gone, find_ledger(context, scan))
     check_deletes(context, scan, choose_docs(request, scan)[1])
+    collection_id = choose_collection(context, rebuild=request.rebuild)
+    if collection_id != scan.collection_id:  # its ledger is empty, so all documents are new
+        scan = compare(context.fingerprint_of, scan.discovery, collection_id, {}, {})
+    check_plan(context, request, scan)
+    docs, deletes, failures = choose_docs(request, scan)
+    ledger = context.services.open_ledger(collection_id)
+    if context.services.run_locks is not None:  # else `lock` excludes all other runs
+        mine = ledger.claim({*(doc.doc_id for doc in docs), *deletes}, run_id)
+        docs = [doc for doc in docs if doc.doc_id in mine]
+        deletes = [doc_id for doc_id in deletes if doc_id in mine]
+    return IngestionRun(context, request, run_id, scan, ledger, docs, deletes, [*failures])
 
 
-def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:
-    """Return the scan of the collection to write to; a new collection plans all documents.
+def end_run(run: IngestionRun, planned: RunPlanned) -> None:
+    """Prepare the collection for searches, and record the end of the run in the ledger.
+
+    A rebuilt collection becomes the current one.
 
     Raises:
-        PlanOutdatedError: The run was planned for other documents. Nothing was changed.
+        RebuildIncompleteError: Documents failed in a rebuild. Its collection was deleted.
     """
-    collection_id = choose_collection(context, rebuild=request.rebuild)
-    if collection_id != scan.collection_id:
-        plan = plan_ingestion(scan.discovery, {}, context.fingerprint_of)  # a new ledger is empty
-        scan = Scan(scan.discovery, collection_id, {}, {}, plan)
-    check_plan(context, request, scan)
-    return scan
-
-
-def _open_run(
-    context: IngestionContext, request: IngestionRequest, planned: RunPlanned
-) -> IngestionRun:
-    check_room(context, planned)
-    scan, services = planned.scan, context.services
-    ledger = services.open_ledger(scan.collection_id)
-    run = IngestionRun(context, request, planned.run_id, scan, ledger)
-    if planned.doc_ids and scan.plan.delete:
-        with run.hold_store() as store:
-            where = PointFilter.any_of(doc_path=scan.plan.delete)
-            found = store.scroll_fields(("content_hash", "ingested_at"), where)
-            times = read_ingestion_times(payload for _, payload in found)
-            return replace(run, times_by_content=times)
-    return run
-
-
-def _switch(run: IngestionRun, failed: Sequence[DocFailure]) -> None:
-    """Make the rebuilt collection the current one; discard it and raise if documents failed."""
-    catalog = run.context.services.catalog
-    if failed:
-        catalog.discard(run.scan.collection_id)
-        raise RebuildIncompleteError([(each.doc_path, each.message) for each in failed])
-    catalog.switch_to(run.scan.collection_id)
+    catalog, scan = run.context.services.catalog, run.scan
+    if run.request.rebuild and catalog.current_id() != scan.collection_id:
+        if run.failed:
+            catalog.discard(scan.collection_id)
+            raise RebuildIncompleteError([(each.doc_path, each.message) for each in run.failed])
+        catalog.switch_to(scan.collection_id)
+    else:
+        refresh_ledger(run.ledger, planned.unchanged, scan.entries)
+        if {doc.doc_id for doc in scan.process} <= set(planned.doc_ids):
+            catalog.end_loading(scan.collection_id)
+    record_site(run.context, run.ledger)
+    run.ledger.release(run.run_id)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -23,7 +22,7 @@ from rag_pipeline.core.errors import (
     describe_kind,
 )
 from rag_pipeline.core.ids import DocId, hash_text
-from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc, Stage
+from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, Stage
 from rag_pipeline.core.protocols import LedgerEntry, PointFilter
 from rag_pipeline.core.rules import check_point
 from rag_pipeline.core.text.sentences import split_sentences
@@ -57,15 +56,19 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IngestionRun:
-    """One ingestion run over one collection, and the state in which it found the collection.
+    """One ingestion run over one collection: what it does, and the state that it found.
 
     Attributes:
         run_id: Id of the Dagster run, or any name for a run without Dagster.
         scan: The docs folder and the ledger before the run, with the id of the collection that the
             run writes to.
         ledger: The ledger of this collection.
+        docs: The documents to process.
+        deletes: The documents to delete.
+        failed: The failures until now.
+        places: Address and document of each chunk until now.
         times_by_content: Time of first ingestion by content hash, from documents that this run
             deletes. Content that has moved to another page keeps its time.
         store: The open collection if the whole run uses one connection; otherwise None.
@@ -76,6 +79,10 @@ class IngestionRun:
     run_id: str
     scan: Scan
     ledger: Ledger
+    docs: Sequence[DiscoveredDoc]
+    deletes: Sequence[DocId]
+    failed: list[DocFailure]
+    places: set[tuple[str, str]] = field(default_factory=set)
     times_by_content: Mapping[str, str] = field(default_factory=dict)
     store: PointStore | None = None
 
@@ -95,7 +102,7 @@ class IngestionRun:
         return closing(catalog.open(self.scan.collection_id, self.context.space))
 
     def make_entry(
-        self, doc: DiscoveredDoc, *, data_version: str, chunk_count: int, version: int
+        self, doc: DiscoveredDoc, *, data_version: str = "", chunk_count: int = 0, version: int = 0
     ) -> LedgerEntry:
         """Return the ledger entry for a document that this run indexes, with the current time.
 
@@ -142,7 +149,8 @@ class DocInProgress:
         document: The parsed metadata and headings.
         chunks: The chunks, in order.
         vectors: The vectors of each chunk, in the order of the chunks; empty for a document whose
-            vectors are handled in parts, see `embedding`.
+            vectors are handled in parts, see `read_vectors`.
+        figures: Figures about the embedding of its chunks.
         results: One event per finished stage.
         failure: Set when a stage fails; the later stages are then skipped.
         begun: The entry that this run wrote with `record_begun`; None before that.
@@ -151,7 +159,8 @@ class DocInProgress:
     doc: DiscoveredDoc
     document: Document | None = None
     chunks: tuple[Chunk, ...] = ()
-    vectors: tuple[ChunkVectors, ...] = ()
+    vectors: list[ChunkVectors] = field(default_factory=list)
+    figures: dict[str, int | float] = field(default_factory=dict)
     results: dict[Stage, StageDone] = field(default_factory=dict)
     failure: DocFailure | None = None
     begun: LedgerEntry | None = None
@@ -168,6 +177,11 @@ class DocInProgress:
         self.results[stage] = StageDone(
             stage, self.doc.doc_id, data_version, counts, chunks, warnings=warnings
         )
+
+    def fail(self, stage: Stage, error: Exception) -> None:
+        """Store the error of a stage as the document's failure, and drop a result of the stage."""
+        self.failure = describe_failure(self.doc.doc_id, stage, error)
+        self.results.pop(stage, None)
 
 
 def describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailure:
@@ -187,42 +201,19 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
     Raises:
         DocumentError: The file cannot be read or parsed, or another run has changed the entry.
     """
-    work.keep_result(Stage.DISCOVERED, work.doc.sha256[:16], {"size_bytes": work.doc.size_bytes})
-    parsed = _parse(run, work)
+    doc, settings = work.doc, run.context.settings
+    work.keep_result(Stage.DISCOVERED, doc.sha256[:16], {"size_bytes": doc.size_bytes})
     start = time.perf_counter()
-    _LOG.info("chunking %s, which has %d blocks", work.doc.doc_id, len(parsed.blocks))
-    chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
-    work.document, work.chunks = parsed.document, chunks
-    doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
-    wanted = (doc.sha256, run.context.fingerprint_of(doc.doc_id))
-    if entry is None or (entry.sha256, entry.pipeline_fingerprint) != wanted:
-        begun = entry or run.make_entry(doc, data_version="", chunk_count=0, version=0)
-        work.begun = run.record_begun(begun)
-    version = hash_text(repr((*wanted, parsed.document, chunks)))[:16]
-    tokens = [chunk.token_count for chunk in chunks]
-    counts: dict[str, int | float | str] = {
-        "chunk_count": len(chunks),
-        "token_total": sum(tokens),
-        "token_max": max(tokens, default=0),
-        "word_total": sum(chunk.word_count for chunk in chunks),
-        "duration_s": time.perf_counter() - start,
-    }
-    work.keep_result(Stage.CHUNKS, version, counts)
-
-
-def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
-    start = time.perf_counter()
-    _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
-    data = read_doc(work.doc)
+    _LOG.info("parsing %s (%d KB)", doc.doc_id, doc.size_bytes // 1000)
+    data = read_doc(doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    imported = read_doc_imports(work.doc, data)
+    imported = read_doc_imports(doc, data)
     # If the scan found another hash, no file has the size, so the next scan reads the file again.
     digest = hash_content(data, imported)
-    if digest != work.doc.sha256:
-        work.doc = replace(work.doc, sha256=digest, size_bytes=-1, mtime_ns=0)
-    doc = work.doc
-    parsed = parse_doc(doc, run.context.settings.site, data, imported)
-    document = parsed.document
+    if digest != doc.sha256:
+        doc = work.doc = replace(doc, sha256=digest, size_bytes=-1, mtime_ns=0)
+    parsed = parse_doc(doc, settings.site, data, imported)
+    document = work.document = parsed.document
     counts: dict[str, int | float | str] = {
         "title": document.title,
         "url": document.url,
@@ -240,7 +231,24 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
         warnings = (*warnings, f"{doc.doc_id}: {problem}")
     version = hash_text(repr((document, parsed.source)))[:16]
     work.keep_result(Stage.PARSED, version, counts, warnings)
-    return parsed
+
+    start = time.perf_counter()
+    _LOG.info("chunking %s, which has %d blocks", doc.doc_id, len(parsed.blocks))
+    chunks = work.chunks = chunk_doc(parsed, settings.chunk_limits)
+    entry = run.scan.entries.get(doc.doc_id)
+    wanted = (doc.sha256, run.context.fingerprint_of(doc.doc_id))
+    if entry is None or (entry.sha256, entry.pipeline_fingerprint) != wanted:
+        work.begun = run.record_begun(entry or run.make_entry(doc))
+    version = hash_text(repr((*wanted, document, chunks)))[:16]
+    tokens = [chunk.token_count for chunk in chunks]
+    counts = {
+        "chunk_count": len(chunks),
+        "token_total": sum(tokens),
+        "token_max": max(tokens, default=0),
+        "word_total": sum(chunk.word_count for chunk in chunks),
+        "duration_s": time.perf_counter() - start,
+    }
+    work.keep_result(Stage.CHUNKS, version, counts)
 
 
 _Span: TypeAlias = tuple[int, int]
@@ -307,12 +315,12 @@ def embed_chunks(
         if restored:
             cache.put_many(model.fingerprint, restored)
         known |= restored
-    missing: dict[str, Chunk] = {}
-    for text_hash, chunk in zip(hashes, chunks, strict=True):
-        if text_hash not in known:
-            missing.setdefault(text_hash, chunk)
-    windowed: frozenset[str] = frozenset()
-    usage = EmbeddingUsage()
+    missing = {
+        text_hash: chunk.embedding_text
+        for text_hash, chunk in zip(hashes, chunks, strict=True)
+        if text_hash not in known
+    }
+    windowed, usage = frozenset[str](), EmbeddingUsage()
     if missing:
         fresh, usage, windowed = _embed_missing(missing, embedder)
         cache.put_many(model.fingerprint, fresh)
@@ -326,20 +334,30 @@ def embed_chunks(
 
 
 def _embed_missing(
-    missing: dict[str, Chunk], embedder: Embedder
+    missing: dict[str, str], embedder: Embedder
 ) -> tuple[dict[str, ChunkVectors], EmbeddingUsage, frozenset[str]]:
-    """Embed the text of each chunk in `missing`, which maps text hashes to chunks, in one call.
+    """Embed the texts in `missing`, which are named by their hashes, in one call.
 
     Returns the vectors by text hash, the usage, and the hashes of texts that were cut into parts.
+
+    Raises:
+        EmbeddingDimensionError: The model returned a wrong number of vectors, a wrong dimension or
+            values that are not finite.
     """
+    model = embedder.model
     plans = _plan_texts(list(missing.values()), embedder)
     texts = [text for parts, _ in plans for text in parts]
     windows = [spans for _, own in plans for spans in own]
-    if embedder.model.window_words is None:
+    if model.window_words is None:
         rows, usage = embedder.embed_passages(texts)
     else:
         rows, usage = cast("WindowEmbedder", embedder).embed_passages(texts, windows)
-    _check_rows(rows, len(texts) + sum(map(len, windows)), embedder.model)
+    shape = (len(texts) + sum(map(len, windows)), model.dim)
+    expected = f"{shape[0]} vectors of {model.dim} finite numbers"
+    if rows.shape != shape:
+        raise EmbeddingDimensionError(model.model, expected, f"an array of shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        raise EmbeddingDimensionError(model.model, expected, "vectors with NaN or infinite values")
     fresh: dict[str, ChunkVectors] = {}
     windowed: set[str] = set()
     part, window = 0, len(texts)
@@ -351,7 +369,8 @@ def _embed_missing(
         dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
         rest = own if len(own) else _merge_rows(parts)
         fresh[text_hash] = ChunkVectors(round_numbers(dense), round_numbers(rest))
-        windowed |= {text_hash} if len(parts) > 1 else set()
+        if len(parts) > 1:
+            windowed.add(text_hash)
     return fresh, usage, frozenset(windowed)
 
 
@@ -364,21 +383,19 @@ def _merge_rows(rows: FloatMatrix) -> FloatMatrix:
 
 
 def _plan_texts(
-    chunks: Sequence[Chunk], embedder: Embedder
+    texts: Sequence[str], embedder: Embedder
 ) -> list[tuple[Sequence[str], list[tuple[Window, ...]]]]:
-    """Return for each chunk the parts and the windows of its embedding text.
+    """Return the parts and the windows of each text.
 
     A text over the model's input limit is cut into parts. A window is a group of words that gets a
     vector of its own. A text of more than `_MOST_PARTS` parts has no windows.
     """
     limit, window_words = embedder.model.max_input_tokens, embedder.model.window_words
-    totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
     plans = []
-    for chunk, total in zip(chunks, totals, strict=True):
-        parts: Sequence[str] = (chunk.embedding_text,)
+    for text, total in zip(texts, embedder.count_tokens(texts), strict=True):
+        parts: Sequence[str] = (text,)
         if total > limit:
-            spans = cut_parts(chunk.embedding_text, limit, embedder)
-            parts = [chunk.embedding_text[start:end] for start, end in spans]
+            parts = [text[start:end] for start, end in cut_parts(text, limit, embedder)]
         words = window_words if len(parts) <= _MOST_PARTS else None
         windows = [group_words(part, words) if words else () for part in parts]
         plans.append((parts, windows))
@@ -409,60 +426,44 @@ def cut_parts(text: str, max_tokens: int, embedder: Embedder) -> tuple[_Span, ..
     Returns:
         The (start, end) offsets of the parts, in order. They cover everything except white space.
     """
+    sentences = split_sentences(text)
+    following = [start for start, _ in sentences[1:]] + [len(text)]
+    counts = embedder.count_tokens(  # with the white space up to the next sentence
+        [text[start:after] for (start, _), after in zip(sentences, following, strict=False)]
+    )
     parts: list[_Span] = []
     total = 0
-    for (start, end), count in _cut_pieces(text, max_tokens, embedder):
-        if parts and total + count <= max_tokens:
-            parts[-1] = (parts[-1][0], end)
-            total += count
-        else:
-            parts.append((start, end))
-            total = count
+    for sentence, whole in zip(sentences, counts, strict=True):
+        for (start, end), count in _halve(text, sentence, whole, max_tokens, embedder):
+            if parts and total + count <= max_tokens:
+                parts[-1] = (parts[-1][0], end)
+                total += count
+            else:
+                parts.append((start, end))
+                total = count
     return tuple(parts)
 
 
-def _cut_pieces(text: str, max_tokens: int, embedder: Embedder) -> list[tuple[_Span, int]]:
-    """Return the span and token count of each sentence of a text, in order.
-
-    A sentence with more than `max_tokens` tokens is returned in several pieces. A count includes
-    the white space up to the next sentence.
-    """
-    sentences = split_sentences(text)
-    following = [start for start, _ in sentences[1:]] + [len(text)]
-    counts = embedder.count_tokens(
-        [text[start:after] for (start, _), after in zip(sentences, following, strict=False)]
-    )
-    pieces: list[tuple[_Span, int]] = []
-    for (start, end), count in zip(sentences, counts, strict=True):
-        cut = _cut_long_sentence(text[start:end], count, max_tokens, embedder)
-        pieces.extend((_shift(span, start), tokens) for span, tokens in cut)
-    return pieces
-
-
-def _cut_long_sentence(
-    sentence: str, count: int, max_tokens: int, embedder: Embedder
-) -> list[tuple[_Span, int]]:
-    """Halve a sentence until each piece fits the limit, and return the pieces' spans and counts.
+def _halve(
+    text: str, span: _Span, count: int, max_tokens: int, embedder: Embedder
+) -> Iterator[tuple[_Span, int]]:
+    """Halve a span of a text until each piece fits the limit; yield the pieces with their counts.
 
     The cut is at the space nearest to the middle; without a space it is exactly in the middle.
     """
-    if count <= max_tokens or len(sentence) <= 1:
-        return [((0, len(sentence)), min(count, max_tokens))]
-    middle = len(sentence) // 2
-    before, after = sentence.rfind(" ", 1, middle + 1), sentence.find(" ", middle, -1)
+    start, end = span
+    if count <= max_tokens or end - start <= 1:
+        yield span, min(count, max_tokens)
+        return
+    middle = (start + end) // 2
+    before, after = text.rfind(" ", start + 1, middle + 1), text.find(" ", middle, end - 1)
     spaces = [place for place in (before, after) if place > 0]
     cut = min(spaces, key=lambda place: abs(place - middle)) if spaces else middle
-    pieces: list[tuple[_Span, int]] = []
-    for start, half in ((0, sentence[:cut].rstrip()), (cut, sentence[cut:])):
-        begin = start + len(half) - len(half.lstrip())
-        half_count = embedder.count_tokens([half])[0]
-        cuts = _cut_long_sentence(half.lstrip(), half_count, max_tokens, embedder)
-        pieces.extend((_shift(span, begin), tokens) for span, tokens in cuts)
-    return pieces
-
-
-def _shift(span: _Span, offset: int) -> _Span:
-    return span[0] + offset, span[1] + offset
+    for begin, stop in ((start, cut), (cut, end)):
+        half = text[begin:stop].rstrip()
+        rest = half.lstrip()
+        own = (begin + len(half) - len(rest), begin + len(half))
+        yield from _halve(text, own, embedder.count_tokens([half])[0], max_tokens, embedder)
 
 
 def _unit_mean(rows: FloatMatrix) -> FloatVector:
@@ -480,25 +481,18 @@ def _is_sound(vectors: ChunkVectors, model: EmbeddingModel) -> bool:
     return all(matrix.shape[1] == model.dim and np.isfinite(matrix).all() for matrix in rows)
 
 
-def _check_rows(rows: FloatMatrix, count: int, model: EmbeddingModel) -> None:
-    """Check the shape of the vectors that the model returned, and that all values are finite.
-
-    Raises:
-        EmbeddingDimensionError: The shape is not (`count`, `model.dim`), or a value is not finite.
-    """
-    expected = f"{count} vectors of {model.dim} finite numbers"
-    if rows.shape != (count, model.dim):
-        raise EmbeddingDimensionError(model.model, expected, f"an array of shape {rows.shape}")
-    if not np.isfinite(rows).all():
-        raise EmbeddingDimensionError(model.model, expected, "vectors with NaN or infinite values")
-
-
 PART_CHUNKS: Final = 256
 """Largest number of chunks whose vectors are in memory at a time."""
 
-
-_Segment: TypeAlias = "tuple[DocInProgress, Sequence[Chunk]]"
-"""Chunks that are embedded together: a whole document, or a part of a large one."""
+_NO_FIGURES: Final[dict[str, int | float]] = {
+    "texts_embedded": 0,
+    "embeddings_reused": 0,
+    "tokens_embedded": 0,
+    "tokens_reused": 0,
+    "windowed_chunks": 0,
+    "duration_s": 0.0,
+}
+"""The figures of the embedding of a document before its first chunk."""
 
 
 def split_chunks(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
@@ -513,21 +507,19 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     Raises:
         EmbeddingError: The service failed, or its vectors cannot be used.
     """
-    figures = {work.doc.doc_id: Counter[str]() for work in group}
-    pending: list[_Segment] = []
+    services = run.context.services
+    model = services.embedder.model
+    price_usd = run.context.settings.embedding_prices.get(model.model, 0.0)
     for work in group:
-        for chunks in split_chunks(work.chunks):
-            if sum(len(own) for _, own in pending) + len(chunks) > PART_CHUNKS:
-                _embed_segments(run, pending, figures)
-                pending = []
-            pending.append((work, chunks))
-    if pending:
-        _embed_segments(run, pending, figures)
-    fingerprint = run.context.services.embedder.model.fingerprint
+        work.vectors, work.figures = [], {**_NO_FIGURES}
+    pairs = [(work, chunk) for work in group for chunk in work.chunks]
+    for at in range(0, len(pairs), PART_CHUNKS):
+        _embed_part(run, pairs[at : at + PART_CHUNKS])
     for work in group:
         hashes = "".join(hash_text(chunk.embedding_text) for chunk in work.chunks)
-        version = hash_text(fingerprint + hashes)[:16]
-        work.keep_result(Stage.EMBEDDINGS, version, dict(figures[work.doc.doc_id]))
+        version = hash_text(model.fingerprint + hashes)[:16]
+        work.figures["cost_usd"] = work.figures["tokens_embedded"] * price_usd / 1e6
+        work.keep_result(Stage.EMBEDDINGS, version, work.figures)
 
 
 def read_vectors(
@@ -553,52 +545,43 @@ def read_vectors(
         yield chunks, [kept[text_hash] for text_hash in hashes]
 
 
-def _embed_segments(
-    run: IngestionRun, segments: Sequence[_Segment], figures: dict[DocId, Counter[str]]
-) -> None:
-    """Embed segments in one call, and add to the figures of each document."""
-    context = run.context
-    embedder = context.services.embedder
-    chunks = [chunk for _, own in segments for chunk in own]
-    doc_ids = [work.doc.doc_id for work, _ in segments]
+def _embed_part(run: IngestionRun, pairs: Sequence[tuple[DocInProgress, Chunk]]) -> None:
+    """Embed chunks in one call, and add to the vectors and figures of their documents."""
+    services = run.context.services
+    model = services.embedder.model
+    doc_ids = list(dict.fromkeys(work.doc.doc_id for work, _ in pairs))
     _LOG.info(
         "embedding %d chunks of %s with the %s model %s",
-        len(chunks),
+        len(pairs),
         doc_ids[0] if len(doc_ids) == 1 else f"{len(doc_ids)} documents",
-        embedder.model.provider,
-        embedder.model.model,
+        model.provider,
+        model.model,
     )
     embedded = embed_chunks(
-        chunks,
-        embedder,
-        context.services.cache,
+        [chunk for _, chunk in pairs],
+        services.embedder,
+        services.cache,
         lambda lacking: _read_stored(run, doc_ids, lacking),
     )
-    fresh = set(embedded.embedded_hashes)
-    price_usd = context.settings.embedding_prices.get(embedder.model.model, 0.0)
-    figures[doc_ids[0]].update(requests=embedded.usage.requests, retries=embedded.usage.retries)
-    vectors = iter(embedded.vectors)
-    for work, own in segments:
-        rows = tuple(next(vectors) for _ in own)
+    usage, fresh = embedded.usage, set(embedded.embedded_hashes)
+    first = pairs[0][0].figures
+    first["requests"] = first.get("requests", 0) + usage.requests
+    first["retries"] = first.get("retries", 0) + usage.retries
+    share_s = usage.seconds / max(len(fresh), 1)
+    for (work, chunk), vectors in zip(pairs, embedded.vectors, strict=True):
         if len(work.chunks) <= PART_CHUNKS:
-            work.vectors = rows
-        hashes = [hash_text(chunk.embedding_text) for chunk in own]
-        tokens = dict(zip(hashes, (chunk.token_count for chunk in own), strict=True))
-        # A text that several documents contain counts only for the first of them.
-        new = tokens.keys() & fresh
-        fresh -= new
-        tokens_new = sum(tokens[text_hash] for text_hash in new)
-        share = len(new) / len(embedded.embedded_hashes) if new else 0.0
-        counts: dict[str, float] = {
-            "texts_embedded": len(new),
-            "embeddings_reused": len(own) - len(new),
-            "tokens_embedded": tokens_new,
-            "tokens_reused": sum(chunk.token_count for chunk in own) - tokens_new,
-            "windowed_chunks": sum(one in embedded.windowed_hashes for one in hashes),
-            "duration_s": embedded.usage.seconds * share,
-            "cost_usd": tokens_new * price_usd / 1e6,
-        }
-        figures[work.doc.doc_id].update(counts)
+            work.vectors.append(vectors)
+        text_hash = hash_text(chunk.embedding_text)
+        counts = work.figures
+        counts["windowed_chunks"] += text_hash in embedded.windowed_hashes
+        if text_hash in fresh:
+            fresh.discard(text_hash)  # a text counts only for the first chunk that has it
+            counts["texts_embedded"] += 1
+            counts["tokens_embedded"] += chunk.token_count
+            counts["duration_s"] += share_s
+        else:
+            counts["embeddings_reused"] += 1
+            counts["tokens_reused"] += chunk.token_count
 
 
 def _read_stored(

@@ -21,9 +21,9 @@ from rag_pipeline.core.models import Chunk, DocFailure, Document, Payload, Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter, PointStore, StoredPoint
 from rag_pipeline.core.rules import Finding, check_documents
-from rag_pipeline.core.vectors import ChunkVectors, Point
+from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.events import DocDeleted, StageDone
+from rag_pipeline.ingestion.events import DocDeleted
 from rag_pipeline.ingestion.stages import (
     PART_CHUNKS,
     DocInProgress,
@@ -63,10 +63,10 @@ class IndexPlan:
         return len(self.upserts) - self.created + len(self.payload_updates)
 
 
-def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> StageDone:
+def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> None:
     """Make the store contain exactly the points of this document's chunks.
 
-    Call `record_points` with the returned result after the changes are on the disk.
+    Call `record_points` after the changes are on the disk.
 
     Raises:
         StoreError: The store failed.
@@ -84,9 +84,19 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> S
     is_provisional = entry is not None and not entry.sha256
     plan = plan_index(payloads, existing, rewrite=run.request.rewrite or is_provisional)
     _LOG.info("writing %d points of %s", len(plan.upserts), work.doc.doc_id)
-    if plan.upserts:
-        for chunks, vectors in read_vectors(run, work):
-            _upsert(run, plan, chunks, vectors, store)
+    for chunks, vectors in read_vectors(run, work) if plan.upserts else ():
+        written = [
+            (chunk, own)
+            for chunk, own in zip(chunks, vectors, strict=True)
+            if to_point_id(chunk.chunk_id) in plan.upserts
+        ]
+        texts = [chunk.embedding_text for chunk, _ in written]
+        points = []
+        terms = run.context.services.sparse.encode_passages(texts)
+        for (chunk, own), own_terms in zip(written, terms, strict=True):
+            point_id = to_point_id(chunk.chunk_id)
+            points.append(Point(point_id, own, own_terms, plan.upserts[point_id]))
+        store.upsert(points)
     store.set_payloads(plan.payload_updates)
     store.delete(plan.deletes)
     counts: dict[str, int | float | str] = {
@@ -96,54 +106,29 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> S
         "chunks_deleted": len(plan.deletes),
         "duration_s": time.perf_counter() - start,
     }
-    return StageDone(Stage.POINTS, work.doc.doc_id, compute_data_version(payloads), counts)
+    work.keep_result(Stage.POINTS, compute_data_version(payloads), counts)
 
 
-def record_points(
-    run: IngestionRun, work: DocInProgress, done: StageDone, waited_s: float = 0.0
-) -> None:
-    """Write the ledger entry of a document whose points are on the disk, and keep the result.
+def record_points(run: IngestionRun, work: DocInProgress, waited_s: float = 0.0) -> None:
+    """Write the ledger entry of a document whose points are on the disk.
 
     Args:
         run: The ingestion.
-        work: The document.
-        done: The result of `write_points`.
+        work: The document, after `write_points`.
         waited_s: Seconds of writing to the disk after `write_points`, added to the duration.
 
     Raises:
         LedgerConflictError: Another run has changed the entry since this run has read it.
     """
+    done = work.results[Stage.POINTS]
     before = work.begun or run.scan.entries.get(work.doc.doc_id)
+    version = before.version if before is not None else 0
     entry = run.make_entry(
-        work.doc,
-        data_version=done.data_version,
-        chunk_count=len(work.chunks),
-        version=before.version if before is not None else 0,
+        work.doc, data_version=done.data_version, chunk_count=len(work.chunks), version=version
     )
     run.ledger.record(entry)
     duration_s = float(done.counts["duration_s"]) + waited_s
     work.results[Stage.POINTS] = replace(done, counts={**done.counts, "duration_s": duration_s})
-
-
-def _upsert(
-    run: IngestionRun,
-    plan: IndexPlan,
-    chunks: Sequence[Chunk],
-    vectors: Sequence[ChunkVectors],
-    store: PointStore,
-) -> None:
-    written = [
-        (to_point_id(chunk.chunk_id), chunk.embedding_text, chunk_vectors)
-        for chunk, chunk_vectors in zip(chunks, vectors, strict=True)
-        if to_point_id(chunk.chunk_id) in plan.upserts
-    ]
-    terms = run.context.services.sparse.encode_passages([text for _, text, _ in written])
-    store.upsert(
-        [
-            Point(point_id, chunk_vectors, point_terms, plan.upserts[point_id])
-            for (point_id, _, chunk_vectors), point_terms in zip(written, terms, strict=True)
-        ]
-    )
 
 
 def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: PointStore) -> None:
@@ -180,9 +165,7 @@ def _read_back(group: Sequence[DocInProgress], store: PointStore) -> Iterator[St
                 yield from store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True)
 
 
-def delete_docs(
-    run: IngestionRun, doc_ids: Sequence[DocId], store: PointStore
-) -> Iterator[DocDeleted | DocFailure]:
+def delete_docs(run: IngestionRun, doc_ids: Iterable[DocId]) -> Iterator[DocDeleted | DocFailure]:
     """Delete the points of documents, then their ledger entries, and yield an event for each.
 
     The deletions reach the disk together, which saves most of the time. After a crash the ledger
@@ -191,33 +174,29 @@ def delete_docs(
     Yields:
         The event of the deletion, or a failure if the store or the ledger cannot be changed.
     """
-    begun: dict[DocId, tuple[int, int]] = {}
+    left = dict.fromkeys(doc_ids, (0, 0))  # version of the ledger entry, and number of points
     try:
-        with store.write_together():
-            for doc_id in doc_ids:
+        with run.hold_store() as store, store.write_together():
+            for doc_id in [*left]:
                 try:
-                    begun[doc_id] = _delete_points(run, doc_id, store)
+                    entry = run.scan.entries.get(doc_id)
+                    version = 0 if entry is None else run.record_begun(entry).version
+                    points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
+                    store.delete([point.point_id for point in points])
+                    left[doc_id] = version, len(points)
                 except (RagPipelineError, OSError) as error:
+                    del left[doc_id]
                     yield describe_failure(doc_id, Stage.POINTS, error)
-    except StoreError as error:  # the points may still be on the disk, so no entry is deleted
-        yield from (describe_failure(doc_id, Stage.POINTS, error) for doc_id in begun)
+    except RagPipelineError as error:  # the points may still be on the disk
+        yield from (describe_failure(doc_id, Stage.POINTS, error) for doc_id in left)
         return
-    for doc_id, (version, point_count) in begun.items():
+    for doc_id, (version, point_count) in left.items():
         try:
             run.ledger.forget(doc_id, version)
         except (RagPipelineError, OSError) as error:
             yield describe_failure(doc_id, Stage.POINTS, error)
         else:
             yield DocDeleted(doc_id, point_count)
-
-
-def _delete_points(run: IngestionRun, doc_id: DocId, store: PointStore) -> tuple[int, int]:
-    """Delete a document's points; return the version of its entry and the number of points."""
-    entry = run.scan.entries.get(doc_id)
-    version = 0 if entry is None else run.record_begun(entry).version
-    points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
-    store.delete([point.point_id for point in points])
-    return version, len(points)
 
 
 def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:

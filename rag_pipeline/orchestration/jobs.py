@@ -170,11 +170,11 @@ def _request_runs(
             name = run.run_id[:8]
             return f"run {name} is in progress; the docs folder is checked after it"
         covered.update(doc_ids, _read_config(run).get("delete_ids", ()))
-    plan, now, book = scan.plan, datetime.now(UTC), ingestion.context
+    now, book = datetime.now(UTC), ingestion.context
     due = [doc for doc in choose_due(scan, now) if doc.doc_id not in covered]
     due_ids = {doc.doc_id for doc in due}
-    postponed = [doc for doc in plan.process if doc.doc_id not in due_ids]
-    gone = [it for it in leave_moved(plan.delete, scan.entries, postponed) if it not in covered]
+    postponed = [doc for doc in scan.process if doc.doc_id not in due_ids]
+    gone = [it for it in leave_moved(scan.delete, scan.entries, postponed) if it not in covered]
     for failure in scan.discovery.failures:
         context.log.warning(failure.message)
     if not due and not gone:
@@ -184,7 +184,7 @@ def _request_runs(
             refresh_ledger_if_idle(book, scan)
         unread = [failure.doc_path for failure in scan.discovery.failures]
         failed = [str(doc.doc_id) for doc in postponed]
-        return _describe_rest(len(plan.unchanged), failed, unread)
+        return _describe_rest(len(scan.unchanged), failed, unread)
     size = book.settings.ingest_run_docs
     pages = [due[start : start + size] for start in range(0, len(due), size)] or [[]]
     # Old paths are deleted with the last page, when most of the new ones are indexed.
@@ -259,7 +259,7 @@ def choose_due(scan: Scan, now: datetime) -> list[DiscoveredDoc]:
     failures = scan.failures
     return [
         doc
-        for doc in scan.plan.process
+        for doc in scan.process
         if not fails_itself(failures.get(doc.doc_id), doc)
         and is_due(failures.get(doc.doc_id), doc.sha256, now)
     ]

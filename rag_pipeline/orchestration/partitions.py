@@ -152,7 +152,7 @@ def reconcile_partitions(
     failed = {
         to_partition_key(doc_id): failure
         for doc_id, failure in scan.failures.items()
-        if doc_id not in scan.plan.delete
+        if doc_id not in scan.delete
     }
     indexed = {
         to_partition_key(doc_id): entry
@@ -160,7 +160,7 @@ def reconcile_partitions(
         if entry.sha256 and doc_id not in scan.failures
     }
     unread = [to_partition_key(one.doc_path) for one in scan.discovery.failures]
-    remove_partitions(instance, scan, [*failed, *indexed, *unread])
+    remove_partitions(instance, scan, {*failed, *indexed, *unread})
     add_partitions(instance, [*failed, *indexed])
     runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_RUNS)
     # A document is red, or without a state, in its last stage whenever it is so in another one.
@@ -191,21 +191,18 @@ def _find_late(
     }
 
 
-def remove_partitions(
-    instance: dg.DagsterInstance, scan: Scan, kept: Iterable[str] | None = None
-) -> None:
-    """Delete the partitions of documents that are neither in the docs folder nor in the ledger.
+def remove_partitions(instance: dg.DagsterInstance, scan: Scan, kept: Collection[str]) -> None:
+    """Delete the partitions of all documents except some.
 
     A document that could not be read, or whose folder could not be read, keeps its partition.
 
     Args:
         instance: The Dagster instance.
         scan: A scan of all documents.
-        kept: Keys of the partitions to keep; None for those of all documents of the scan.
+        kept: Keys of the partitions to keep.
     """
-    wanted = set(kept) if kept is not None else {to_partition_key(it) for it in scan.doc_ids}
     for key in instance.get_dynamic_partitions(_NAME):
-        if key not in wanted and not scan.discovery.is_hidden(unquote(key)):
+        if key not in kept and not scan.discovery.is_hidden(unquote(key)):
             instance.delete_dynamic_partition(_NAME, key)
 
 

@@ -230,7 +230,7 @@ def _look(book: Book) -> dict[str, Any]:
         audit = audit_collection(IndexedBook(looked_at, collection_id, scan.entries, docs))
     return {
         "points": describe(points),
-        "is_up_to_date": scan.plan.is_empty,
+        "is_up_to_date": scan.is_up_to_date,
         "audit": [f"{finding.kind} {finding.doc_path}" for finding in audit.findings],
         "leftovers": book.find_leftovers(),
     }

@@ -106,7 +106,7 @@ def ingest(book: Book) -> None:
     context = book.build_context()
     recover_current(context)
     scan = scan_docs(context)
-    if scan.plan.is_empty:
+    if scan.is_up_to_date:
         report_unchanged(context, scan)
     else:
         book.ingest(context=context)

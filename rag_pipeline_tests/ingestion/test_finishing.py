@@ -49,7 +49,7 @@ def test_an_entry_that_another_run_deleted_does_not_come_back(tmp_path: Path) ->
 
 def test_new_modification_times_are_recorded_if_no_ingestion_runs(book: Book) -> None:
     scan = scan_docs(book.build_context())
-    assert scan.plan.is_empty
+    assert scan.is_up_to_date
     refresh_ledger_if_idle(book.build_context(), scan)
     entries = open_ledger(book, scan).entries()
     assert {doc_id for doc_id, entry in entries.items() if entry.mtime_ns == 7} == {"intro.md"}

@@ -13,19 +13,19 @@ from rag_pipeline.core.models import ChunkLimits, DocFailure, EmbeddingText, Sit
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.ingestion.context import compute_pipeline_fingerprint
 from rag_pipeline.ingestion.discovery import Discovery
-from rag_pipeline.ingestion.planning import leave_moved, plan_ingestion
-from rag_pipeline_tests.ingestion.records import make_discovered, make_entry
+from rag_pipeline.ingestion.planning import compare, leave_moved
+from rag_pipeline_tests.ingestion.records import make_discovered, make_entry, make_failure
 
 
 def plan_one(sha256: str, fingerprint: str, *, failed: bool = False) -> str:
     """Plan for a document that is indexed with hash "a" and fingerprint "f"; return its fate."""
     doc = make_discovered("a.md", sha256)
     entries = {DocId("a.md"): make_entry("a.md")}
-    failures = {DocId("a.md")} if failed else set()
-    plan = plan_ingestion(Discovery((doc,), ()), entries, lambda _: fingerprint, failures)
+    failures = {DocId("a.md"): make_failure("a.md")} if failed else {}
+    plan = compare(lambda _: fingerprint, Discovery((doc,), ()), "c", entries, failures)
     assert plan.delete == ()
     assert {*plan.process, *plan.unchanged} == {doc}
-    assert plan.is_empty == (plan.process == ())
+    assert plan.is_up_to_date == (plan.process == ())
     return "process" if plan.process else "unchanged"
 
 
@@ -47,14 +47,14 @@ def test_a_document_is_processed_unless_its_content_is_indexed_with_these_settin
 def test_a_document_with_an_unfinished_change_is_processed() -> None:
     begun = replace(make_entry("a.md"), sha256="", size_bytes=-1)
     doc = make_discovered("a.md")
-    assert plan_ingestion(Discovery((doc,), ()), {begun.doc_id: begun}, lambda _: "f").process == (
-        doc,
-    )
+    plan = compare(lambda _: "f", Discovery((doc,), ()), "c", {begun.doc_id: begun}, {})
+    assert plan.process == (doc,)
 
 
 def test_a_document_that_is_gone_is_deleted_even_if_it_never_got_indexed() -> None:
     entries = {DocId("b.md"): make_entry("b.md"), DocId("a.md"): make_entry("a.md")}
-    plan = plan_ingestion(Discovery((), ()), entries, lambda _: "f", {DocId("c.md")})
+    failures = {DocId("c.md"): make_failure("c.md")}
+    plan = compare(lambda _: "f", Discovery((), ()), "c", entries, failures)
     assert plan.delete == ("a.md", "b.md", "c.md")
 
 
@@ -62,7 +62,7 @@ def test_an_unreadable_document_is_neither_processed_nor_deleted() -> None:
     ids = ["shut/x.md", "shut/deep/y.md", "broken.md", "shutter.md"]
     entries = {DocId(doc_id): make_entry(doc_id) for doc_id in ids}
     unseen = tuple(DocFailure(path, "discovery", "E", "m") for path in ("broken.md", "shut/"))
-    plan = plan_ingestion(Discovery((), unseen), entries, lambda _: "f")
+    plan = compare(lambda _: "f", Discovery((), unseen), "c", entries, {})
     assert plan.process == ()
     assert plan.delete == ("shutter.md",)
 
@@ -76,9 +76,8 @@ def test_every_document_is_processed_or_deleted_or_unchanged(
 ) -> None:
     docs = tuple(make_discovered(name) for name in sorted(there))
     entries = {DocId(name): make_entry(name) for name in indexed}
-    plan = plan_ingestion(
-        Discovery(docs, ()), entries, lambda _: "f", {DocId(name) for name in failed}
-    )
+    failures = {DocId(name): make_failure(name) for name in failed}
+    plan = compare(lambda _: "f", Discovery(docs, ()), "c", entries, failures)
     fates = [
         {doc.doc_id for doc in plan.process},
         {doc.doc_id for doc in plan.unchanged},

@@ -128,7 +128,7 @@ def test_no_document_counts_as_indexed_if_its_points_did_not_reach_the_disk(
     assert {failure.message for failure in report.failures} == {"the disk is full"}
     assert report.docs_processed == 0
     assert book.ingest().docs_processed == len(PAGES)
-    assert scan_docs(book.build_context()).plan.is_empty
+    assert scan_docs(book.build_context()).is_up_to_date
 
 
 def test_no_document_counts_as_deleted_if_the_deletions_did_not_reach_the_disk(
@@ -147,7 +147,7 @@ def test_no_document_counts_as_deleted_if_the_deletions_did_not_reach_the_disk(
         report = book.ingest(context=context)
     found = [(failure.doc_path, failure.message) for failure in report.failures]
     assert found == [(name, "the disk is full") for name in gone]
-    assert list(scan_docs(book.build_context()).plan.delete) == gone
+    assert list(scan_docs(book.build_context()).delete) == gone
     assert book.ingest().docs_deleted == len(gone)
 
 
@@ -223,7 +223,7 @@ def test_a_document_that_another_living_run_has_claimed_is_left_to_it(tmp_path: 
     assert ingest() == 1
     lock.release()
     assert ingest() == 2  # named documents are indexed even if they are unchanged
-    assert scan_docs(book.build_context()).plan.is_empty
+    assert scan_docs(book.build_context()).is_up_to_date
 
 
 def test_the_first_build_does_not_wait_for_itself(
@@ -288,7 +288,7 @@ def test_a_run_that_is_closed_early_leaves_no_thread_and_embeds_no_text_twice(
     assert embedder.calls == 2
     assert book.ingest(context=watched).failures == []
     assert embedder.calls == len(PAGES)
-    assert scan_docs(watched).plan.is_empty
+    assert scan_docs(watched).is_up_to_date
 
 
 def test_a_service_that_fails_ends_the_run_after_the_results_of_the_group_before(

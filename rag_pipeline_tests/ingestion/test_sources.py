@@ -159,10 +159,10 @@ def test_a_change_of_one_source_processes_only_its_documents(book: Book) -> None
     assert book.ingest().docs_processed == 0
     current, released = book.sources
     book.sources = (current, replace(released, route_base_path="docs/1"))
-    assert {doc.source for doc in scan_docs(book.build_context()).plan.process} == {book.sources[1]}
+    assert {doc.source for doc in scan_docs(book.build_context()).process} == {book.sources[1]}
     report = book.ingest()
     assert (report.docs_processed, report.texts_embedded) == (len(PAGES), 0)
-    assert scan_docs(book.build_context()).plan.is_empty
+    assert scan_docs(book.build_context()).is_up_to_date
     book.sources = (current,)  # a source that is gone is removed from the index
     assert book.ingest().docs_deleted == len(PAGES)
     assert {str(payload["doc_path"]) for payload in book.read_payloads().values()} == set(PAGES)

@@ -259,7 +259,7 @@ def test_a_run_for_other_documents_than_planned_changes_nothing(dagster_book: Da
     result = dagster_book.run(config=config | {"plan": plan})
     failure = next(event for event in result.all_events if event.is_step_failure)
     assert PlanOutdatedError.__name__ in str(failure.step_failure_data)
-    assert len(scan_docs(context).plan.process) == len(PAGES)
+    assert len(scan_docs(context).process) == len(PAGES)
 
 
 def test_a_document_with_special_characters_can_be_run_by_its_partition(

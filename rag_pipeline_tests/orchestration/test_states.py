@@ -126,7 +126,7 @@ def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
     book = open_book(root)
     settle(book)
     scan = scan_docs(book.resource.context)
-    indexed = {to_partition_key(doc.doc_id) for doc in scan.plan.unchanged}
+    indexed = {to_partition_key(doc.doc_id) for doc in scan.unchanged}
     failed = {to_partition_key(doc_id) for doc_id in scan.failures}
     assert indexed | failed == {to_partition_key(doc.doc_id) for doc in scan.discovery.docs}
     states = book.statuses("qdrant_points")
