@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -172,7 +173,6 @@ def audit(
     from rag_pipeline.core.settings.file import warn_once
     from rag_pipeline.ingestion.audit import (
         audit_index,
-        describe_audit,
         recover_current,
         repair_index,
         require_sources,
@@ -199,9 +199,14 @@ def audit(
         left = repair_index(context, found, ingest_again)
     if repair:
         correct_history(context)
-    record = describe_audit(found, left, failures)
+    remaining = (left or found).to_json()["findings"]
+    record = found.to_json() | {
+        "repaired": left is not None and not left.findings,
+        "remaining": remaining,
+        "failures": [asdict(failure) for failure in failures],
+    }
     print_result(record, show_audit(found, left, failures), as_json=as_json)
-    if (left or found).findings:
+    if remaining:
         raise typer.Exit(1)
 
 

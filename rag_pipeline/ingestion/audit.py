@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -24,13 +24,15 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.ids import DocId, PointId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.protocols import LedgerEntry, PointFilter, StoredPoint, VectorIndex
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+from rag_pipeline.ingestion.discovery import Discovery
 from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.planning import (
+    compare,
     record_site,
     refresh_ledger_if_idle,
     scan_docs,
@@ -44,41 +46,25 @@ from rag_pipeline.ingestion.writing import compute_data_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.models import (
-        Chunk,
-        DiscoveredDoc,
-        DocFailure,
-        Document,
-        JsonValue,
-        Payload,
-    )
-    from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
+    from rag_pipeline.core.models import Chunk, DiscoveredDoc, Document, JsonValue, Payload
+    from rag_pipeline.core.protocols import LedgerEntry, StoredPoint, VectorIndex
+    from rag_pipeline.core.vectors import ChunkVectors, SparseVector
     from rag_pipeline.ingestion.planning import Scan
 
 
-_COSINE_TOLERANCE = 1e-3  # stores round the numbers and normalize again, so values differ slightly
+_COSINE_TOLERANCE: Final = 1e-3  # stores round the numbers and normalize again
+_PAGE_CHUNKS: Final = 512
+_OPENING_CHUNKS: Final = 8_192  # the embedded store maps what is read, until it is closed
+_GIVE_WAY_S: Final = 0.3  # a process that waits for the store tries to open it every 0.25 s
+_STRAY_FIELDS: Final = ("doc_path", "chunk_id")
+_NO_POINT: Final = "the chunk has no point in the store"
+_OTHER_VECTORS: Final = "the point's vectors differ from those that were computed for the chunk"
 
+_Page: TypeAlias = "list[tuple[LedgerEntry, DiscoveredDoc | None]]"
+"""Indexed documents that are read together, with their files if they can be read."""
 
-def agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
-    """Return True if expected and stored vectors have equal directions, apart from rounding."""
-    is_finite = np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()
-    if not is_finite or expected.windows.shape != stored.windows.shape:
-        return False
-    return all(
-        bool(np.allclose(_unit(one), _unit(other), atol=_COSINE_TOLERANCE))
-        for one, other in (
-            (expected.dense[np.newaxis, :], stored.dense[np.newaxis, :]),
-            (expected.windows, stored.windows),
-        )
-    )
-
-
-def _unit(rows: FloatMatrix) -> FloatMatrix:
-    """Return the rows scaled to unit length; rows of zeros stay as they are."""
-    wide = rows.astype(np.float64)  # the squares of damaged float32 values may be too large
-    norms = np.linalg.norm(wide, axis=1, keepdims=True)
-    unit: FloatMatrix = (wide / np.where(norms > 0, norms, 1.0)).astype(np.float32)
-    return unit
+_Read: TypeAlias = "Callable[[Sequence[PointId]], Mapping[PointId, StoredPoint]]"
+"""A function that returns at least those of the named points that the store has."""
 
 
 def check_indexed(
@@ -96,83 +82,41 @@ def check_indexed(
         StoreUnavailableError: The store is not reachable, or another process has it open.
     """
     scan = scan_docs(context)
-    unchanged = {doc.doc_id: doc for doc in scan.unchanged}
-    docs = {key: doc for key, doc in unchanged.items() if doc_ids is None or key in doc_ids}
+    unchanged = [doc.doc_id for doc in scan.unchanged if doc_ids is None or doc.doc_id in doc_ids]
     limits, dim = context.settings.chunk_limits, context.space.model.dim
-    if not docs:
+    if not unchanged:
         return
     with closing(context.services.catalog.open(scan.collection_id)) as store:
-        for page in _split_entries([scan.entries[doc_id] for doc_id in docs]):
+        for page in _list_pages(scan, unchanged):
             chunks = {}
-            for entry in page:
+            for entry, doc in page:
                 with suppress(RagPipelineError, OSError):
-                    parsed = parse_doc(docs[entry.doc_id], context.settings.site)
+                    assert doc is not None  # noqa: S101  # it is unchanged
+                    parsed = parse_doc(doc, context.settings.site)
                     chunks[entry.doc_id] = chunk_doc(parsed, limits)
             if chunks:  # an empty filter would match all points
                 points = store.scroll(PointFilter.any_of(doc_path=tuple(chunks)), with_vectors=True)
                 yield from check_documents(chunks, points, limits, dim).items()
 
 
-_PAGE_CHUNKS: Final = 512
-_OPENING_CHUNKS: Final = 8_192  # the embedded store maps what is read, until it is closed
-_GIVE_WAY_S: Final = 0.3  # a process that waits for the store tries to open it every 0.25 s
-_STRAY_FIELDS: Final = ("doc_path", "chunk_id")
+def _list_pages(scan: Scan, doc_ids: Iterable[DocId]) -> Iterator[_Page]:
+    """Yield documents of the ledger in pages of about 512 chunks; one empty page if there are none.
 
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """A store, of which some points were read in advance, for several documents at once.
-
-    Attributes:
-        asked: The ids of the points that were read in advance.
-        points: These points by id, with their vectors, without those that the store lacks.
+    A document with more chunks is a page of its own.
     """
-
-    store: VectorIndex
-    asked: frozenset[PointId]
-    points: Mapping[PointId, StoredPoint]
-
-    @classmethod
-    def read(cls, store: VectorIndex, entries: Sequence[LedgerEntry]) -> _Page:
-        """Read the points of the documents of some ledger entries, unless they are too many."""
-        ids = [point_id for entry in entries for point_id in list_points(entry)]
-        ids = ids if len(ids) <= _PAGE_CHUNKS else []
-        points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
-        return cls(store, frozenset(ids), points)
-
-    def fetch(self, point_ids: Sequence[PointId]) -> dict[PointId, StoredPoint]:
-        """Return points with their vectors, by id; missing points are left out."""
-        found = {
-            point_id: self.points[point_id] for point_id in point_ids if point_id in self.points
-        }
-        others = [point_id for point_id in point_ids if point_id not in self.asked]
-        more = self.store.fetch(others, with_vectors=True) if others else []
-        return found | {point.point_id: point for point in more}
+    docs = {doc.doc_id: doc for doc in scan.discovery.docs}
+    page: _Page = []
+    size = 0
+    for entry in [scan.entries[doc_id] for doc_id in sorted(doc_ids)]:
+        if page and size + entry.chunk_count > _PAGE_CHUNKS:
+            yield page
+            page, size = [], 0
+        page.append((entry, docs.get(entry.doc_id)))
+        size += entry.chunk_count
+    yield page
 
 
-def list_points(entry: LedgerEntry) -> dict[PointId, int]:
-    """Return the ids of a document's points, with the number of the chunk."""
-    return {to_point_id(make_chunk_id(entry.doc_id, at)): at for at in range(entry.chunk_count)}
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedBook:
-    """What the docs folder and the database say about a collection.
-
-    Attributes:
-        context: The settings and services.
-        collection_id: Id of the collection.
-        entries: The ledger entries of this collection.
-        docs: The documents of the docs folder; empty if there is no such folder.
-    """
-
-    context: IngestionContext
-    collection_id: str
-    entries: Mapping[DocId, LedgerEntry]
-    docs: Mapping[DocId, DiscoveredDoc]
-
-
-def audit_collection(book: IndexedBook) -> CheckReport:
+def audit_collection(context: IngestionContext, scan: Scan) -> CheckReport:
     """Compare the points in the store with the points that the documents require.
 
     The chunks of an unchanged file are computed again. A file that has changed since it was
@@ -184,14 +128,14 @@ def audit_collection(book: IndexedBook) -> CheckReport:
     """
     findings: list[Finding] = []
     known_count = total = 0
-    catalog, entries = book.context.services.catalog, book.entries
-    pages = _split_entries([entries[doc_id] for doc_id in sorted(entries)])
+    catalog, collection_id = context.services.catalog, scan.collection_id
+    pages = _list_pages(scan, scan.entries)
     page = next(pages, None)
     while page is not None:
         read_count = 0
-        with closing(catalog.open(book.collection_id)) as store:
+        with closing(catalog.open(collection_id)) as store:
             while page is not None and read_count < _OPENING_CHUNKS:
-                found, count = _audit_page(book, page, store)
+                found, count = _audit_page(context, collection_id, page, store)
                 findings += found
                 read_count += count
                 page = next(pages, None)
@@ -202,84 +146,85 @@ def audit_collection(book: IndexedBook) -> CheckReport:
         if page is not None and catalog.is_wanted():
             time.sleep(_GIVE_WAY_S)
     if total != known_count:
-        with closing(catalog.open(book.collection_id)) as store:
-            findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), book)
-    point_count = sum(entry.chunk_count for entry in entries.values())
-    return CheckReport(book.collection_id, len(entries), point_count, tuple(findings))
+        with closing(catalog.open(collection_id)) as store:
+            findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), scan)
+    point_count = sum(entry.chunk_count for entry in scan.entries.values())
+    return CheckReport(collection_id, len(scan.entries), point_count, tuple(findings))
 
 
-def confirm_findings(found: Sequence[Finding], book: IndexedBook) -> list[Finding]:
+def confirm_findings(
+    context: IngestionContext, scan: Scan, found: Sequence[Finding]
+) -> list[Finding]:
     """Check the documents and points of earlier findings again.
 
     The caller holds the ingestion lock, so that no ingestion writes during the check.
 
     Args:
+        context: The settings and services.
+        scan: The docs folder and the ledger as they are now.
         found: Findings of `audit_collection`. All their documents are read into memory at once.
-        book: The collection that was audited, as it is now.
 
     Returns:
         The findings about these documents and points now; empty if all is right.
     """
-    entries = book.entries
-    page = sorted({DocId(one.doc_path) for one in found if one.doc_path in entries})
-    unknown = [
-        one.point_id for one in found if one.doc_path not in entries and one.point_id is not None
-    ]
-    findings: list[Finding] = []
-    with closing(book.context.services.catalog.open(book.collection_id)) as store:
-        for part in _split_entries([entries[doc_id] for doc_id in page]):
-            findings += _audit_page(book, part, store)[0]
-        points = [(point.point_id, point.payload) for point in store.fetch(unknown)]
-        lost = [one for one in found if one.point_id is None and one.doc_path not in entries]
-        return findings + lost + _find_unknown(points, book)
-
-
-def _split_entries(entries: Sequence[LedgerEntry]) -> Iterator[list[LedgerEntry]]:
-    """Yield the entries in pages of about 512 chunks, and one empty page if there are none."""
-    page: list[LedgerEntry] = []
-    for entry in entries:
-        if page and sum(each.chunk_count for each in page) + entry.chunk_count > _PAGE_CHUNKS:
-            yield page
-            page = []
-        page.append(entry)
-    yield page
+    doc_ids = {DocId(one.doc_path) for one in found if one.doc_path in scan.entries}
+    others = [one for one in found if one.doc_path not in scan.entries]
+    with closing(context.services.catalog.open(scan.collection_id)) as store:
+        findings = [
+            finding
+            for page in _list_pages(scan, doc_ids)
+            for finding in _audit_page(context, scan.collection_id, page, store)[0]
+        ]
+        unknown = store.fetch([one.point_id for one in others if one.point_id is not None])
+    lost = [one for one in others if one.point_id is None]
+    points = [(point.point_id, point.payload) for point in unknown]
+    return findings + lost + _find_unknown(points, scan)
 
 
 def _audit_page(
-    book: IndexedBook, page: Sequence[LedgerEntry], store: VectorIndex
+    context: IngestionContext, collection_id: str, page: _Page, store: VectorIndex
 ) -> tuple[list[Finding], int]:
     """Return the findings about the documents in `page`, and the number of their stored points."""
     if not page:  # an empty filter would match all points
         return [], 0
-    findings: list[Finding] = []
-    stored: dict[str, dict[PointId, Payload]] = {entry.doc_id: {} for entry in page}
-    where = PointFilter.any_of(doc_path=tuple(entry.doc_id for entry in page))
-    for point_id, payload in store.scroll_fields(_STRAY_FIELDS, where):
+    where = PointFilter.any_of(doc_path=[entry.doc_id for entry, _ in page])
+    points: dict[PointId, StoredPoint] = {}
+    stored: dict[str, dict[PointId, Payload]] = {entry.doc_id: {} for entry, _ in page}
+    if sum(entry.chunk_count for entry, _ in page) <= _PAGE_CHUNKS:
+        points = {point.point_id: point for point in store.scroll(where, with_vectors=True)}
+        fields = ((point.point_id, point.payload) for point in points.values())
+    else:
+        fields = store.scroll_fields(_STRAY_FIELDS, where)
+    for point_id, payload in fields:
         stored[str(payload["doc_path"])][point_id] = payload
-    ahead = _Page.read(store, page)
-    for entry in page:
-        made_with = (book.collection_id, book.context.fingerprint_of(entry.doc_id))
+
+    def read(ids: Sequence[PointId]) -> Mapping[PointId, StoredPoint]:
+        return points or {each.point_id: each for each in store.fetch(ids, with_vectors=True)}
+
+    findings: list[Finding] = []
+    for entry, doc in page:
+        made_with = (collection_id, context.fingerprint_of(entry.doc_id))
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
             detail = "the document was indexed with other settings or into another collection"
             findings.append(Finding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
-            own, doc = stored[entry.doc_id], book.docs.get(entry.doc_id)
-            findings += _audit_document(book.context, entry, own, doc, ahead)
-    return findings, sum(len(points) for points in stored.values())
+            findings += _audit_document(context, entry, doc, stored[entry.doc_id], read)
+    return findings, sum(map(len, stored.values()))
 
 
-def _find_unknown(points: Iterable[tuple[PointId, Payload]], book: IndexedBook) -> list[Finding]:
+def _find_unknown(points: Iterable[tuple[PointId, Payload]], scan: Scan) -> list[Finding]:
     """Return findings about the points of documents that the ledger does not list.
 
     A document of the docs folder has one finding, because its points may be right: the ledger was
     lost with the database, or an ingestion was killed. Each point of another document is stray.
     """
+    in_folder = {str(doc.doc_id) for doc in scan.discovery.docs}
     lost, strays = set[str](), list[Finding]()
     for point_id, payload in points:
         doc_path = str(payload.get("doc_path", ""))
-        if doc_path in book.entries:
+        if doc_path in scan.entries:
             continue
-        if doc_path in book.docs:
+        if doc_path in in_folder:
             lost.add(doc_path)
         else:
             strays.append(_stray(point_id, payload, "the ledger does not list its document"))
@@ -288,38 +233,45 @@ def _find_unknown(points: Iterable[tuple[PointId, Payload]], book: IndexedBook) 
     return [*(Finding("stale", doc_path, "", detail) for doc_path in sorted(lost)), *strays]
 
 
+def _stray(point_id: PointId, payload: Payload, detail: str) -> Finding:
+    """Return the finding for a stray point, which belongs to no chunk of the ledger's documents."""
+    doc_path, chunk_id = str(payload.get("doc_path", "")), str(payload.get("chunk_id", ""))
+    return Finding(STRAY, doc_path, chunk_id, detail, point_id)
+
+
 def _audit_document(
     context: IngestionContext,
     entry: LedgerEntry,
-    stored: Mapping[PointId, Payload],
     doc: DiscoveredDoc | None,
-    page: _Page,
-) -> Iterable[Finding]:
+    stored: Mapping[PointId, Payload],
+    read: _Read,
+) -> Iterator[Finding]:
     """Yield each difference between a document's points and its chunks.
 
-    `stored` has the ids of its points, with the fields that describe a stray point. `doc` is the
-    file, if it can be read.
+    `doc` is the file, if it can be read. `stored` has the ids of its points, with the fields that
+    describe a stray point.
     """
     doc_id = entry.doc_id
     if not entry.sha256:
         yield Finding("stale", doc_id, "", "an ingestion of the document did not end")
         return
     if doc is None or doc.sha256 != entry.sha256:
-        wanted = list_points(entry)
-        yield from _audit_changed(context, entry, wanted, page)
+        ids = [make_chunk_id(doc_id, number) for number in range(entry.chunk_count)]
+        wanted = {to_point_id(chunk_id): chunk_id for chunk_id in ids}
+        yield from _audit_changed(context, entry, wanted, read)
     else:
         parsed = parse_doc(doc, context.settings.site)
         chunks = chunk_doc(parsed, context.settings.chunk_limits)
-        wanted = {to_point_id(chunk.chunk_id): at for at, chunk in enumerate(chunks)}
-        yield from _audit_chunks(context, parsed.document, chunks, page)
+        wanted = {to_point_id(chunk.chunk_id): chunk.chunk_id for chunk in chunks}
+        yield from _audit_chunks(context, parsed.document, chunks, read)
     for point_id, payload in stored.items():
         if point_id not in wanted:
             yield _stray(point_id, payload, "no chunk of the document has this id")
 
 
 def _audit_chunks(
-    context: IngestionContext, document: Document, chunks: Sequence[Chunk], page: _Page
-) -> Iterable[Finding]:
+    context: IngestionContext, document: Document, chunks: Sequence[Chunk], read: _Read
+) -> Iterator[Finding]:
     """Yield each difference between the chunks of a document and their points."""
     services = context.services
     for part in split_chunks(chunks):
@@ -329,30 +281,30 @@ def _audit_chunks(
             detail = "vectors of the document are not in the database"
             yield Finding("no_vectors", document.doc_path, "", detail)
             return
-        ids = [to_point_id(chunk.chunk_id) for chunk in part]
-        points = page.fetch(ids)
+        points = read([to_point_id(chunk.chunk_id) for chunk in part])
         terms = services.sparse.encode_passages([each.embedding_text for each in part])
-        for point_id, chunk, chunk_terms in zip(ids, part, terms, strict=True):
-            found = points.get(point_id)
-            yield from _audit_point(document, chunk, found, vectors, chunk_terms)
+        for chunk, chunk_terms in zip(part, terms, strict=True):
+            point_id, vector = to_point_id(chunk.chunk_id), vectors[hash_text(chunk.embedding_text)]
+            if point_id in points:
+                yield from _audit_point(document, chunk, points[point_id], vector, chunk_terms)
+            else:
+                yield Finding("missing", chunk.doc_path, chunk.chunk_id, _NO_POINT, point_id)
 
 
 def _audit_changed(
-    context: IngestionContext,
-    entry: LedgerEntry,
-    wanted: Mapping[PointId, int],
-    page: _Page,
-) -> Iterable[Finding]:
+    context: IngestionContext, entry: LedgerEntry, wanted: Mapping[PointId, str], read: _Read
+) -> Iterator[Finding]:
     """Yield each difference between the points of a document and the database.
 
-    The file has changed, so its chunks are not known. `wanted` has the number of each chunk by the
-    id of its point.
+    The file has changed, so its chunks are not known. `wanted` has the id of each chunk by the id
+    of its point.
     """
     services, doc_id = context.services, entry.doc_id
-    points = page.fetch([*wanted])
-    for point_id, at in wanted.items():
+    found = read([*wanted])
+    points = {point_id: found[point_id] for point_id in wanted if point_id in found}
+    for point_id, chunk_id in wanted.items():
         if point_id not in points:
-            yield _miss(doc_id, make_chunk_id(doc_id, at), point_id)
+            yield Finding("missing", doc_id, chunk_id, _NO_POINT, point_id)
     payloads = {point_id: point.payload for point_id, point in points.items()}
     if points.keys() == wanted.keys() and compute_data_version(payloads) != entry.data_version:
         detail = "the payloads of the document's points differ from those that were indexed"
@@ -362,31 +314,24 @@ def _audit_changed(
     vectors = services.cache.get_many(fingerprint, sorted(set(hashes.values())))
     for point_id, point in points.items():
         vector = vectors.get(hashes[point_id])
-        if vector is not None and (point.vectors is None or not agree(vector, point.vectors)):
-            yield _mistake(doc_id, str(point.payload["chunk_id"]), point_id)
+        if vector is not None and not _agree(vector, point.vectors):
+            chunk_id = str(point.payload["chunk_id"])
+            yield Finding("wrong_vector", doc_id, chunk_id, _OTHER_VECTORS, point_id)
 
 
 def _audit_point(
-    document: Document,
-    chunk: Chunk,
-    point: StoredPoint | None,
-    vectors: Mapping[str, ChunkVectors],
-    terms: SparseVector,
-) -> Iterable[Finding]:
-    """Yield each difference between a chunk and its point, which is None if it is missing."""
-    doc_id, point_id = document.doc_path, to_point_id(chunk.chunk_id)
-    if point is None:
-        yield _miss(doc_id, chunk.chunk_id, point_id)
-        return
+    document: Document, chunk: Chunk, point: StoredPoint, vector: ChunkVectors, terms: SparseVector
+) -> Iterator[Finding]:
+    """Yield each difference between a chunk and its point."""
+    place = (document.doc_path, chunk.chunk_id)
     expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
     names = sorted(point.payload.keys() | expected.keys())
     wrong = [name for name in names if point.payload.get(name) != expected.get(name)]
     if wrong:
         detail = f"the point's payload differs in {', '.join(wrong)}"
-        yield Finding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
-    vector = vectors.get(hash_text(chunk.embedding_text))
-    if vector is None or point.vectors is None or not agree(vector, point.vectors):
-        yield _mistake(doc_id, chunk.chunk_id, point_id)
+        yield Finding("wrong_payload", *place, detail, point.point_id)
+    if not _agree(vector, point.vectors):
+        yield Finding("wrong_vector", *place, _OTHER_VECTORS, point.point_id)
     stored = point.sparse
     if (
         stored is None
@@ -394,23 +339,20 @@ def _audit_point(
         or not np.allclose(terms.values, stored.values)
     ):
         detail = "the point's BM25 terms differ from the terms of the chunk"
-        yield Finding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
+        yield Finding("wrong_terms", *place, detail, point.point_id)
 
 
-def _miss(doc_id: DocId, chunk_id: str, point_id: PointId) -> Finding:
-    detail = "the chunk has no point in the store"
-    return Finding("missing", doc_id, chunk_id, detail, point_id)
-
-
-def _mistake(doc_id: DocId, chunk_id: str, point_id: PointId) -> Finding:
-    detail = "the point's vectors differ from those that were computed for the chunk"
-    return Finding("wrong_vector", doc_id, chunk_id, detail, point_id)
-
-
-def _stray(point_id: PointId, payload: Payload, detail: str) -> Finding:
-    """Return the finding for a stray point, which belongs to no chunk of the ledger's documents."""
-    doc_path, chunk_id = str(payload.get("doc_path", "")), str(payload.get("chunk_id", ""))
-    return Finding(STRAY, doc_path, chunk_id, detail, point_id)
+def _agree(expected: ChunkVectors, stored: ChunkVectors | None) -> bool:
+    """Return True if expected and stored vectors have equal directions, apart from rounding."""
+    if stored is None or expected.windows.shape != stored.windows.shape:
+        return False
+    units = []
+    for vectors in (expected, stored):
+        # The squares of damaged float32 values may be too large for float32.
+        rows = np.vstack([vectors.dense, vectors.windows]).astype(np.float64)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        units.append(rows / np.where(norms > 0, norms, 1.0))
+    return bool(np.isfinite(units[1]).all() and np.allclose(*units, atol=_COSINE_TOLERANCE))
 
 
 def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
@@ -547,7 +489,7 @@ def audit_index(context: IngestionContext) -> CheckReport:
     """
     confirmed = None
     while confirmed is None:
-        confirmed = _confirm(context, audit_collection(_read_book(context)))
+        confirmed = _confirm(context, audit_collection(context, _read_book(context)))
     return confirmed
 
 
@@ -610,41 +552,20 @@ def repair_index(
     return left
 
 
-def describe_audit(
-    found: CheckReport, left: CheckReport | None, failures: Sequence[DocFailure]
-) -> dict[str, JsonValue]:
-    """Return an audit and its repair as a JSON object.
-
-    Args:
-        found: The findings of the audit.
-        left: The findings after the repair; None if nothing was repaired.
-        failures: The documents that the repair could not index.
-
-    Returns:
-        The audit's report, with `repaired` (True if a repair fixed all findings), `remaining` (the
-        findings that are left) and `failures`.
-    """
-    return found.to_json() | {
-        "repaired": left is not None and not left.findings,
-        "remaining": (left or found).to_json()["findings"],
-        "failures": [asdict(failure) for failure in failures],
-    }
-
-
-def _read_book(context: IngestionContext) -> IndexedBook:
-    """Read what the docs folder and the database say about the current collection.
+def _read_book(context: IngestionContext) -> Scan:
+    """Compare the docs folder, which may be missing, with the ledger of the current collection.
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
     """
-    catalog = context.services.catalog
+    services = context.services
     # Without a current id, opening raises the error that tells the user what is missing.
-    collection_id = catalog.current_id() or catalog.open_current().collection_id
-    docs: dict[DocId, DiscoveredDoc] = {}
-    with suppress(DocsFolderError):
-        docs = {doc.doc_id: doc for doc in scan_docs(context).discovery.docs}
-    entries = context.services.open_ledger(collection_id).entries()
-    return IndexedBook(context, collection_id, entries, docs)
+    collection_id = services.catalog.current_id() or services.catalog.open_current().collection_id
+    try:
+        return scan_docs(context)
+    except DocsFolderError:
+        entries = services.open_ledger(collection_id).entries()
+        return compare(context.fingerprint_of, Discovery((), ()), collection_id, entries, {})
 
 
 def _confirm(context: IngestionContext, found: CheckReport) -> CheckReport | None:
@@ -660,11 +581,11 @@ def _confirm(context: IngestionContext, found: CheckReport) -> CheckReport | Non
         with ExitStack() as stack:
             with suppress(OSError):  # on a read-only disk, no ingestion can run here
                 stack.enter_context(context.services.lock())
-            book = _read_book(context)
-            if book.collection_id != found.collection_id:
+            scan = _read_book(context)
+            if scan.collection_id != found.collection_id:
                 return None
             again = [finding for finding in found.findings if finding.doc_path in page]
-            confirmed += confirm_findings(again, book)
+            confirmed += confirm_findings(context, scan, again)
     return replace(found, findings=tuple(sorted(confirmed, key=lambda one: one.doc_path)))
 
 
@@ -674,13 +595,14 @@ def _delete_strays(context: IngestionContext, found: Sequence[Finding]) -> int:
     The findings are checked again first. Returns the number of deleted points.
     """
     with context.services.lock():
-        scan, book = scan_docs(context), _read_book(context)
+        scan = scan_docs(context)
+        in_folder = {str(doc.doc_id) for doc in scan.discovery.docs}
         strays = [
             finding.point_id
-            for finding in confirm_findings(found, book)
+            for finding in confirm_findings(context, scan, found)
             if finding.kind == STRAY
             and finding.point_id is not None
-            and finding.doc_path not in book.docs
+            and finding.doc_path not in in_folder
             and not scan.discovery.is_hidden(finding.doc_path)
         ]
         if strays:

@@ -26,12 +26,7 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
-from rag_pipeline.ingestion.audit import (
-    IndexedBook,
-    audit_collection,
-    audit_index,
-    repair_index,
-)
+from rag_pipeline.ingestion.audit import audit_collection, audit_index, repair_index
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline_tests.book import (
@@ -216,7 +211,7 @@ def _look(book: Book) -> dict[str, Any]:
     context = book.build_context()
     scan = scan_docs(context)
     with closing(context.services.catalog.open_current()) as store:
-        collection_id, points = store.collection_id, store.scroll(with_vectors=True)
+        points = store.scroll(with_vectors=True)
         opened: Any = SimpleNamespace(
             scroll=store.scroll,
             scroll_fields=store.scroll_fields,
@@ -226,8 +221,7 @@ def _look(book: Book) -> dict[str, Any]:
         )
         catalog = SimpleNamespace(open=lambda _: opened, is_wanted=lambda: False)
         looked_at = replace_services(context, catalog=catalog)
-        docs = {doc.doc_id: doc for doc in scan.discovery.docs}
-        audit = audit_collection(IndexedBook(looked_at, collection_id, scan.entries, docs))
+        audit = audit_collection(looked_at, scan)
     return {
         "points": describe(points),
         "is_up_to_date": scan.is_up_to_date,

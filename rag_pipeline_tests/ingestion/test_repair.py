@@ -10,7 +10,7 @@ import pytest
 
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.ingestion.audit import IndexedBook, audit_collection, audit_index
+from rag_pipeline.ingestion.audit import audit_collection, audit_index
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline_tests.book import PAGES, Book, make_book, replace_services
@@ -118,11 +118,9 @@ def test_the_store_is_closed_only_after_many_chunks_or_if_another_process_waits(
     damage(book, "intro.md")
     context = book.build_context()
     catalog: Any = CountingCatalog(context.services.catalog, wanted=wanted)
-    collection_id = str(context.services.catalog.current_id())
-    entries = context.services.open_ledger(collection_id).entries()
-    docs = {doc.doc_id: doc for doc in scan_docs(context).discovery.docs}
-    looked_at = replace_services(context, catalog=catalog)
-    found = audit_collection(IndexedBook(looked_at, collection_id, entries, docs))
+    scan = scan_docs(context)
+    entries = scan.entries
+    found = audit_collection(replace_services(context, catalog=catalog), scan)
     assert found.doc_paths == ("intro.md",)
     sizes, openings = [entries[doc_id].chunk_count for doc_id in sorted(entries)], 0
     sizes[sorted(entries).index(DocId("intro.md"))] = 0
