@@ -27,9 +27,8 @@ from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, RunPlanned
 from rag_pipeline.ingestion.discovery import Discovery
-from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.planning import (
     compare,
@@ -39,9 +38,9 @@ from rag_pipeline.ingestion.planning import (
     sweep_if_idle,
 )
 from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.ingestion.run import compute_data_version
 from rag_pipeline.ingestion.site.detection import check_sources
 from rag_pipeline.ingestion.stages import split_chunks
-from rag_pipeline.ingestion.writing import compute_data_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -421,7 +421,9 @@ def _cut_section(
     for part in cut_parts(parsed, whole, limits):
         start = _begin_overlap(parsed, before, part, limits)
         has_lead_in = bool(before) and start == part[0].start and part[0].block.is_atomic
-        lead_in = _last_sentence(parsed, before[-1]) if has_lead_in else ""
+        lead_in = ""
+        if has_lead_in and not (before[-1].block.is_atomic or before[-1].is_heading):
+            lead_in = cut_sentences(parsed.source, before[-1])[-1].text.strip()
         text = read_span(parsed, start, part[-1].end)
         yield _Draft(path, part, start, lead_in, text, count_tokens(text))
         before = part
@@ -468,13 +470,6 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
                 yield piece.start
                 if taken >= least:
                     return
-
-
-def _last_sentence(parsed: ParsedDoc, unit: Unit) -> str:
-    """Return the last sentence of a prose unit; empty for headings, code, tables and formulas."""
-    if unit.block.is_atomic or unit.is_heading:
-        return ""
-    return cut_sentences(parsed.source, unit)[-1].text.strip()
 
 
 def _build_chunk(

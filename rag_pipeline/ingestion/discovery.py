@@ -146,7 +146,13 @@ def discover_docs(
         while walk.pending:
             _read_folder(walk, *walk.pending.pop())
         if source is None or source.kind is SourceKind.DOCS:
-            _add_indexes(walk, folder, source.prefix if source else "")
+            for place, text in list_indexes(folder, walk.root, source):
+                doc_id = parse_doc_id((source.prefix if source else "") + place)
+                data = text.encode("utf-8", "surrogatepass")
+                digest, path = hash_content(data, {}), folder / place
+                walk.found[Visibility.LISTED].append(
+                    DiscoveredDoc(doc_id, path, digest, len(data), -1, source=source, written=data)
+                )
     if not (any(walk.found.values()) or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
         problem = f"contains no {suffixes} file that Docusaurus would build"
@@ -211,60 +217,36 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
         try:
             _read_entry(walk, entry, doc_path, ancestors | {identity})
         except OSError as error:
-            walk.fail(doc_path, DocumentReadError.code, _describe_unread(entry, error))
+            problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
+            if entry.is_symlink() and error.errno in {errno.ENOENT, errno.ELOOP}:
+                problem = "this symbolic link leads to no file. Correct or remove the link"
+            walk.fail(doc_path, DocumentReadError.code, problem)
         except DocumentIdError as error:
             walk.fail(doc_path, error.code, str(error))
 
 
 def _read_entry(walk: _Walk, entry: os.DirEntry[str], doc_path: str, ancestors: _Folders) -> None:
-    """Add a page to the walk, or queue a folder. A bad link is no error if it cannot be either."""
-    is_api = walk.source is not None and walk.source.kind is SourceKind.API
-    may_be_folder = walk.patterns.reads_folder(entry.name) and not is_api
-    may_be_page = _may_be_page(walk, doc_path)
+    """Add a page to the walk, or queue a folder. A bad link is no error if it cannot be either.
+
+    Raises:
+        OSError: The entry is a link that leads nowhere, or out of the root of the site.
+    """
+    place = find_place(walk.source, doc_path)
+    if walk.source is not None and walk.source.kind is SourceKind.API:
+        may_be_folder, may_be_page = False, place in (walk.source.include or ())
+    else:
+        may_be_folder = walk.patterns.reads_folder(entry.name)
+        may_be_page = walk.patterns.builds(place)
     if not may_be_folder and not may_be_page:
         return
-    _check_link(walk, entry)
+    if entry.is_symlink() and not is_inside(Path(entry.path), walk.root):
+        entry.stat()
+        raise SiteFileError(Path(entry.path), f"its link leads out of {walk.root}")
     if not entry.is_dir():
         if may_be_page:
             _read_file(walk, entry, doc_path)
     elif may_be_folder:
         walk.pending.append((Path(entry.path), doc_path + "/", ancestors))
-
-
-def _add_indexes(walk: _Walk, folder: Path, prefix: str) -> None:
-    """Add the generated indexes of a docs folder."""
-    for place, text in list_indexes(folder, walk.root, walk.source):
-        doc_id, data = parse_doc_id(prefix + place), text.encode("utf-8", "surrogatepass")
-        digest = hash_content(data, {})
-        doc = DiscoveredDoc(
-            doc_id, folder / place, digest, len(data), -1, source=walk.source, written=data
-        )
-        walk.found[Visibility.LISTED].append(doc)
-
-
-def _may_be_page(walk: _Walk, doc_path: str) -> bool:
-    """Return True for a file of the source that becomes a page."""
-    if walk.source is not None and walk.source.kind is SourceKind.API:
-        return find_place(walk.source, doc_path) in (walk.source.include or ())
-    return walk.patterns.builds(find_place(walk.source, doc_path))
-
-
-def _check_link(walk: _Walk, entry: os.DirEntry[str]) -> None:
-    """Check that an entry is not a link that leads out of the root of the site.
-
-    Raises:
-        SiteFileError: It is.
-        OSError: It is a link that leads nowhere.
-    """
-    if entry.is_symlink() and not is_inside(Path(entry.path), walk.root):
-        entry.stat()
-        raise SiteFileError(Path(entry.path), f"its link leads out of {walk.root}")
-
-
-def _describe_unread(entry: os.DirEntry[str], error: OSError) -> str:
-    if entry.is_symlink() and error.errno in {errno.ENOENT, errno.ELOOP}:
-        return "this symbolic link leads to no file. Correct or remove the link"
-    return f"it cannot be read ({error.strerror}). Check the file and its permissions"
 
 
 def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:

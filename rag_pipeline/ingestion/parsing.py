@@ -137,7 +137,12 @@ def parse_doc(
     else:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
-    return _take_built_page(_find_images(parsed, doc, site), imported)
+    parsed = _find_images(parsed, doc, site)
+    if not imported.get(MANIFEST_FILE):
+        return parsed
+    document, differences = take_addresses(parsed.document, read_page(imported[MANIFEST_FILE]))
+    notes = replace(parsed.notes, warnings=parsed.notes.warnings + differences)
+    return replace(parsed, document=document, notes=notes)
 
 
 def parse_docs(
@@ -214,16 +219,6 @@ def _append(content: PageContent, text: str) -> PageContent:
     """Return a page with a part of its API after its last block."""
     use = Use("", component="api", text=text)
     return replace(content, uses=(*content.uses, (len(content.blocks) - 1, use)))
-
-
-def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:
-    """Return a document with the addresses of the manifest, if the manifest has it."""
-    entry = imported.get(MANIFEST_FILE)
-    if not entry:
-        return parsed
-    document, differences = take_addresses(parsed.document, read_page(entry))
-    notes = replace(parsed.notes, warnings=parsed.notes.warnings + differences)
-    return replace(parsed, document=document, notes=notes)
 
 
 def _read_values(source: str, front_matter: FrontMatter) -> dict[str, str]:

@@ -30,6 +30,7 @@ from rag_pipeline.orchestration.partitions import (
     find_newest,
     read_selected_keys,
     reconcile_partitions,
+    remove_partitions,
     to_doc_id,
     to_partition_key,
 )
@@ -39,8 +40,8 @@ _POINTS: Final = dg.AssetKey(Stage.POINTS.value)
 DOCUMENT_CHECK: Final = "document_rules"
 """Name of the check with a verdict for each document."""
 
-_PASSED: Final = "SUCCEEDED"
-_FAILED: Final = "FAILED"
+_TARGET: Final = "AssetCheckEvaluationTargetMaterializationData"
+_TARGET_FIELDS: Final = ("storage_id", "run_id", "timestamp")
 _GROUP: Final = 50  # documents whose materializations are looked up at once
 _FEW: Final = 500  # documents that are named in a query
 
@@ -97,6 +98,10 @@ def judge(
         keys = {doc_id: to_partition_key(doc_id) for doc_id, _ in group}
         targets = find_newest(instance, Stage.POINTS, keys.values())
         for doc_id, faults in group:
+            target: Any = None  # its class has no public name
+            if record := targets.get(keys[doc_id]):
+                data = {name: getattr(record, name) for name in _TARGET_FIELDS}
+                target = dg.deserialize_value(json.dumps(data | {"__class__": _TARGET}))
             broken: dict[str, list[str]] = {}
             for fault in faults:
                 broken.setdefault(fault.kind, []).append(fault.detail)
@@ -106,7 +111,7 @@ def judge(
                 passed=not faults,
                 metadata={name: "; ".join(details) for name, details in broken.items()},
                 partition=keys[doc_id],
-                target_materialization_data=_name_target(targets.get(keys[doc_id])),
+                target_materialization_data=target,
             )
 
 
@@ -133,21 +138,24 @@ def read_verdicts(
     chosen = None if keys is None or len(keys) > _FEW else list(keys)
     checks = [dg.AssetCheckKey(_POINTS, DOCUMENT_CHECK)]
     known = instance.event_log_storage.get_asset_check_partition_info(checks, None, chosen)
-    states = {
-        one.partition_key: one.latest_execution_status.name for one in known if one.is_current
-    }
     return {
-        key: state == _PASSED
-        for key, state in states.items()
-        if key is not None and state in {_PASSED, _FAILED}
+        one.partition_key: one.latest_execution_status.name == "SUCCEEDED"
+        for one in known
+        if one.partition_key is not None
+        and one.is_current
+        and one.latest_execution_status.name in {"SUCCEEDED", "FAILED"}
     }
 
 
 def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Scan) -> None:
     """Correct partitions and verdicts that differ from the ledger, after a run was killed.
 
-    If another process has the store open, the verdicts of such documents stay as they are.
+    If another process has the store open, the verdicts of such documents stay as they are. A book
+    with more than DOC_PARTITIONS_LIMIT documents loses its partitions.
     """
+    if len(scan.discovery.docs) > context.settings.doc_partitions_limit:
+        remove_partitions(instance, scan, set())
+        return
     indexed, late = reconcile_partitions(instance, scan)
     late |= indexed.keys() - read_verdicts(instance).keys()
     if late:
@@ -164,15 +172,6 @@ def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Sca
                     event_specific_data=verdict,
                 )
                 instance.report_dagster_event(event, run_id)
-
-
-def _name_target(record: dg.EventLogRecord | None) -> Any:  # noqa: ANN401  # has no public name
-    if record is None:
-        return None
-    target = {"storage_id": record.storage_id, "run_id": record.run_id}
-    name = "AssetCheckEvaluationTargetMaterializationData"
-    data = {"__class__": name, **target, "timestamp": record.timestamp}
-    return dg.deserialize_value(json.dumps(data))
 
 
 STORE_CHECK = "store_matches_ledger"

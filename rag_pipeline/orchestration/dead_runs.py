@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -62,8 +62,10 @@ def begin_run(instance: dg.DagsterInstance, run_id: str, locks: RunLocks | None)
     tags = {PROCESS_TAG: name_process()}
     if locks is not None:
         if run_id not in _held:
-            for ended in [other for other in _held if _has_ended(instance, other)]:
-                _held.pop(ended).release()
+            for other in [*_held]:
+                run = instance.get_run_by_id(other)
+                if run is None or run.is_finished:
+                    _held.pop(other).release()
             _held[run_id] = locks.hold(run_id)
         tags[LOCK_TAG] = name_lock(run_id, locks)
     instance.add_run_tags(run_id, tags)
@@ -78,12 +80,6 @@ def check_run(run_id: str) -> None:
     lock = _held.get(run_id)
     if lock is not None:
         lock.check()
-
-
-def _has_ended(instance: dg.DagsterInstance, run_id: str) -> bool:
-    """Return True if Dagster has recorded the end of the run, or does not know the run."""
-    run = instance.get_run_by_id(run_id)
-    return run is None or run.is_finished
 
 
 IN_FLIGHT: Final = (
@@ -125,28 +121,26 @@ def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -
         locks: The locks of the runs of the book; None if the ledger is in files.
     """
     begun = [status for status in IN_FLIGHT if status not in _NOT_BEGUN]
-    records = instance.get_run_records(dg.RunsFilter(statuses=begun))
-    found = [record for record in records if _is_ours(record.dagster_run)]
-    for record in found:
-        if _has_no_process(record.dagster_run, locks) and not _is_beginning(instance, record):
+    locked = set[str]()
+    for record in instance.get_run_records(dg.RunsFilter(statuses=begun)):
+        run = record.dagster_run
+        if PROCESS_TAG not in run.tags and run.tags.get("dagster/code_location") != LOCATION:
+            continue
+        started = record.start_time or record.create_timestamp.timestamp()
+        is_young = time.time() - started <= _LONGEST_BEGINNING_S
+        if _has_no_process(run, locks) and not (is_young and _is_repeated(instance, run)):
             reason = "the process that executed this run was killed"
-            instance.report_run_failed(record.dagster_run, reason)
-        elif locks is not None and _did_not_begin(record, locks):
-            reason = f"this run was started, but did not begin in {_LONGEST_BEGINNING_S:g} s"
-            instance.report_run_failed(record.dagster_run, reason)
-    if locks is None:
-        return
-    runs = [record.dagster_run for record in found]
-    for run_id in _find_without_holder(_select_own(runs, locks), locks):
-        run = instance.get_run_by_id(run_id)  # it may have ended meanwhile
-        if run is not None and not run.is_finished:
-            reason = "no process holds its lock: its process, machine or network ended"
             instance.report_run_failed(run, reason)
-
-
-def _is_ours(run: dg.DagsterRun) -> bool:
-    """Return True if a run was executed or requested by this code location."""
-    return PROCESS_TAG in run.tags or run.tags.get("dagster/code_location") == LOCATION
+        elif locks is not None and run.tags.get(LOCK_TAG) == name_lock(run.run_id, locks):
+            locked.add(run.run_id)
+        elif locks is not None and not is_young and _has_not_begun(run, locks):
+            reason = f"this run was started, but did not begin in {_LONGEST_BEGINNING_S:g} s"
+            instance.report_run_failed(run, reason)
+    for run_id in _find_without_holder(locked, locks) if locks else ():
+        run_now = instance.get_run_by_id(run_id)  # it may have ended meanwhile
+        if run_now is not None and not run_now.is_finished:
+            reason = "no process holds its lock: its process, machine or network ended"
+            instance.report_run_failed(run_now, reason)
 
 
 def _has_no_process(run: dg.DagsterRun, locks: RunLocks | None) -> bool:
@@ -154,55 +148,45 @@ def _has_no_process(run: dg.DagsterRun, locks: RunLocks | None) -> bool:
 
     With `locks`, this decides only about runs without a lock, such as those of an older release.
     """
-    if locks is not None and LOCK_TAG in run.tags:
-        return False
     host, _, pid = run.tags.get(PROCESS_TAG, "").rpartition(":")
-    return host == socket.gethostname() and not _is_alive(int(pid))
+    if host != socket.gethostname() or (locks is not None and LOCK_TAG in run.tags):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # the process belongs to another user
+        return False
+    return False
 
 
-def _is_beginning(instance: dg.DagsterInstance, record: dg.RunRecord) -> bool:
+def _is_repeated(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Return True if a repeated run still has the tag of the first run's process.
 
     It gets its own tag in its first step, soon after it has started.
     """
-    run = record.dagster_run
     first = instance.get_run_by_id(run.parent_run_id) if run.parent_run_id else None
-    if first is None or first.tags.get(PROCESS_TAG) != run.tags[PROCESS_TAG]:
-        return False
-    return _measure_age(record) <= _LONGEST_BEGINNING_S
+    return first is not None and first.tags.get(PROCESS_TAG) == run.tags[PROCESS_TAG]
 
 
-def _measure_age(record: dg.RunRecord) -> float:
-    """Return the seconds since a run was started, or else since it was created."""
-    return time.time() - (record.start_time or record.create_timestamp.timestamp())
-
-
-def _did_not_begin(record: dg.RunRecord, locks: RunLocks) -> bool:
-    """Return True if a run has waited too long for its first step, which takes the lock."""
-    run = record.dagster_run
+def _has_not_begun(run: dg.DagsterRun, locks: RunLocks) -> bool:
+    """Return True if a run of the book has not had its first step, which takes the lock."""
     book, _, run_id = run.tags.get(LOCK_TAG, "").rpartition("/")
-    if run_id == run.run_id or book not in {"", locks.state_name}:
-        return False
-    if not book and PROCESS_TAG in run.tags:
-        return False  # it has begun, in a process without DATABASE_URL
-    return _measure_age(record) > _LONGEST_BEGINNING_S
+    if not book:  # a run with a process has begun, in a process without DATABASE_URL
+        return PROCESS_TAG not in run.tags
+    return book == locks.state_name and run_id != run.run_id
 
 
-def _select_own(runs: Sequence[dg.DagsterRun], locks: RunLocks) -> set[str]:
-    """Return the ids of the runs that have taken their own lock, which is one of this book."""
-    return {run.run_id for run in runs if run.tags.get(LOCK_TAG) == name_lock(run.run_id, locks)}
-
-
-def _find_without_holder(run_ids: Collection[str], locks: RunLocks) -> set[str]:
+def _find_without_holder(run_ids: set[str], locks: RunLocks) -> set[str]:
     """Return the runs whose lock nobody has held for a while.
 
     If the database does not answer, no run is returned; the next call decides.
     """
-    left = set(run_ids)
+    left = run_ids
     deadline = time.monotonic() + _CONFIRMING_S
     try:
         while left:
-            left -= locks.find_held(left)
+            left = left - locks.find_held(left)
             if time.monotonic() >= deadline:
                 break
             if left:
@@ -210,14 +194,3 @@ def _find_without_holder(run_ids: Collection[str], locks: RunLocks) -> set[str]:
     except DatabaseUnavailableError:
         return set()
     return left
-
-
-def _is_alive(pid: int) -> bool:
-    """Return True if a process with this id exists on this machine, owned by any user."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

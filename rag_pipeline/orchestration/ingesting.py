@@ -16,8 +16,13 @@ import dagster as dg
 
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
 from rag_pipeline.core.rules import Finding
-from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned, StageDone
+from rag_pipeline.ingestion.context import (
+    DocDeleted,
+    IngestionEvent,
+    IngestionRequest,
+    RunPlanned,
+    StageDone,
+)
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration import partitions
@@ -112,10 +117,11 @@ def read_request(config: IngestConfig) -> IngestionRequest:
     """
     if config.doc_ids is None:
         refuse_fields(config, {"delete_ids", "rewrite", "plan"}, "without doc_ids")
-        return IngestionRequest(rebuild=config.rebuild, reread=config.reread)
-    refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
+    else:
+        refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
+    values = config.model_dump().items()
     return IngestionRequest(
-        tuple(config.doc_ids), tuple(config.delete_ids), rewrite=config.rewrite, plan=config.plan
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in values}
     )
 
 
@@ -132,7 +138,6 @@ def _ingest(
     """
     begin_run(context.instance, context.run.run_id, ingestion.context.services.run_locks)
     report = IngestionReport()
-    planned: RunPlanned | None = None
     docs: DocReports | None = None
     with closing(ingestion.run(request, context.run.run_id)) as events:
         for event in events:
@@ -140,16 +145,13 @@ def _ingest(
             if docs is not None:
                 docs.add(event)
             elif isinstance(event, RunPlanned):
-                planned = event
                 limit = ingestion.context.settings.doc_partitions_limit
                 if len(event.scan.discovery.docs) <= limit:  # more have no partitions
                     docs = DocReports(context, event.doc_ids, repeats=repeats)
     if docs is not None:
         docs.end()
-        # The plan is older than what other runs have indexed meanwhile.
-        reconcile(context.instance, ingestion.context, scan_docs(ingestion.context))
-    elif planned is not None:
-        partitions.remove_partitions(context.instance, planned.scan, ())
+    # The plan is older than what other runs have indexed meanwhile.
+    reconcile(context.instance, ingestion.context, scan_docs(ingestion.context))
     if report.docs_processed or report.docs_deleted or report.docs_failed:
         context.log_event(
             dg.AssetMaterialization(partitions.BOOK_INDEX, metadata=summarize(report))
@@ -189,7 +191,14 @@ class DocReports:
             context.instance, map(partitions.to_partition_key, doc_ids)
         )
         if known and not repeats:
-            self._read_shown(known)
+            instance = context.instance
+            # A failure makes a document red from one stage to the last.
+            states = partitions.read_states(instance, Stage.POINTS, known)
+            green = [key for key in known if states.get(key) == "MATERIALIZED"]
+            for stage in Stage:
+                for key, record in partitions.find_newest(instance, stage, green).items():
+                    self._shown[stage, key] = partitions.read_version(record)
+            self._verdicts = read_verdicts(instance, known)
 
     def add(self, event: IngestionEvent) -> None:
         """Report an event of the ingestion: a finished stage, a failure or a deletion."""
@@ -207,16 +216,6 @@ class DocReports:
         for verdict in judge(self._context.instance, self._found):
             log_verdict(self._context, verdict)
         self._found.clear()
-
-    def _read_shown(self, keys: set[str]) -> None:
-        instance = self._context.instance
-        # A failure makes a document red from one stage to the last.
-        states = partitions.read_states(instance, Stage.POINTS, keys)
-        green = [key for key in keys if states.get(key) == "MATERIALIZED"]
-        for stage in Stage:
-            for key, record in partitions.find_newest(instance, stage, green).items():
-                self._shown[stage, key] = partitions.read_version(record)
-        self._verdicts = read_verdicts(instance, keys)
 
     def _add_output(self, done: StageDone) -> None:
         key = partitions.to_partition_key(done.doc_id)

@@ -11,7 +11,7 @@ import sqlite3
 import sys
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from rag_pipeline.adapters.local_files import (
     hold_lock,
@@ -55,7 +55,9 @@ def prepare_dagster_home(settings: Settings) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
         if not is_named:
-            _copy_instance_settings(home / "dagster.yaml")
+            target, text = home / "dagster.yaml", INSTANCE_SETTINGS.read_text(encoding="utf-8")
+            if not target.is_file() or target.read_text(encoding="utf-8") != text:
+                write_text_atomically(target, text)
         if _find_damaged(home):
             with lock_opening(home):  # another process may just create an empty database
                 for path in _find_damaged(home):
@@ -89,13 +91,6 @@ def lock_opening(home: Path) -> AbstractContextManager[None]:
         StoreLockedError: Another process held the lock for 60 s.
     """
     return hold_lock(home / ".opening.lock", _OPENING_TIMEOUT_S, _OPENING_ADVICE)
-
-
-def _copy_instance_settings(target: Path) -> None:
-    """Write this package's dagster.yaml to `target`, unless `target` already has that content."""
-    text = INSTANCE_SETTINGS.read_text(encoding="utf-8")
-    if not target.is_file() or target.read_text(encoding="utf-8") != text:
-        write_text_atomically(target, text)
 
 
 def _find_damaged(home: Path) -> list[Path]:
@@ -137,17 +132,12 @@ def run_command(command: list[str]) -> None:
         dg.DagsterInstance.get().dispose()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler if is_dg else signal.SIG_DFL)
-    if is_dg:
-        _run_dg(command[1:])
+    if is_dg:  # in this process, which has imported Dagster already
+        from dagster_dg_cli.cli import cli  # noqa: PLC0415  # only `make dev` needs it
+
+        os.environ["VIRTUAL_ENV"] = sys.prefix
+        sys.exit(cli(command[1:], prog_name="dg"))
     os.execvp(command[0], command)  # noqa: S606  # the Makefile names the command
-
-
-def _run_dg(arguments: list[str]) -> NoReturn:
-    """Run Dagster's command line in this process, which has imported Dagster already."""
-    from dagster_dg_cli.cli import cli  # noqa: PLC0415  # only `make dev` needs it
-
-    os.environ["VIRTUAL_ENV"] = sys.prefix
-    sys.exit(cli(arguments, prog_name="dg"))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,6 @@ from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import Ingestion
 
-_AUDIT = dg.AssetSelection.checks(store_matches_ledger)
-
 INGEST_JOB: Final = dg.define_asset_job(
     "ingest",
     selection=dg.AssetSelection.assets(BOOK_INDEX).without_checks(),
@@ -49,7 +47,7 @@ EVALUATE_JOB: Final = dg.define_asset_job(
 
 AUDIT_JOB: Final = dg.define_asset_job(
     "audit",
-    selection=_AUDIT,
+    selection=dg.AssetSelection.checks(store_matches_ledger),
     description="Check that the store contains exactly what was indexed. Writes nothing.",
 )
 
@@ -103,9 +101,6 @@ DAILY_EVALUATION: Final = dg.AutomationConditionSensorDefinition(
 REQUEST_TAG: Final = "rag_pipeline/request"
 """Run tag: hash of the requested work, to count its failures."""
 
-_FIRST_RETRY: Final = timedelta(seconds=60)
-_LONGEST_RETRY: Final = timedelta(hours=1)
-_MOST_DOUBLINGS: Final = 10  # gives more than the longest wait, and keeps the number small
 _COUNTED_RUNS: Final = 12  # at this many failures in a row the wait has its maximum
 
 DOCS_TAG = "rag_pipeline/docs"
@@ -146,8 +141,12 @@ def _find_changes(
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
     cursor = context.cursor
-    if not runs and len(scan.discovery.docs) <= ingestion.context.settings.doc_partitions_limit:
-        cursor = _hash_state(context.instance, scan)
+    if not runs:
+        last = [(run.run_id, run.status) for run in context.instance.get_runs(limit=1)]
+        entries = sorted((str(key), entry.version) for key, entry in scan.entries.items())
+        failures = sorted((str(key), one.failed_at) for key, one in scan.failures.items())
+        state = (scan.collection_id, entries, failures, last)
+        cursor = hashlib.sha256(repr(state).encode()).hexdigest()[:16]
         if cursor != context.cursor:
             reconcile(context.instance, ingestion.context, scan)
     found = _request_runs(context, ingestion, scan, runs)
@@ -171,7 +170,11 @@ def _request_runs(
             return f"run {name} is in progress; the docs folder is checked after it"
         covered.update(doc_ids, _read_config(run).get("delete_ids", ()))
     now, book = datetime.now(UTC), ingestion.context
-    due = [doc for doc in choose_due(scan, now) if doc.doc_id not in covered]
+    due = [
+        doc
+        for doc in scan.process
+        if doc.doc_id not in covered and is_due(scan.failures.get(doc.doc_id), doc, now)
+    ]
     due_ids = {doc.doc_id for doc in due}
     postponed = [doc for doc in scan.process if doc.doc_id not in due_ids]
     gone = [it for it in leave_moved(scan.delete, scan.entries, postponed) if it not in covered]
@@ -182,9 +185,12 @@ def _request_runs(
             return f"{len(runs)} runs index {len(covered)} documents"
         if scan.collection_id:
             refresh_ledger_if_idle(book, scan)
+        reason = f"{len(scan.unchanged)} documents are up to date"
         unread = [failure.doc_path for failure in scan.discovery.failures]
         failed = [str(doc.doc_id) for doc in postponed]
-        return _describe_rest(len(scan.unchanged), failed, unread)
+        for problem, names in (("failed", failed), ("cannot be read", unread)):
+            reason += f"; {len(names)} {problem}: {name_some(names)}" if names else ""
+        return reason
     size = book.settings.ingest_run_docs
     pages = [due[start : start + size] for start in range(0, len(due), size)] or [[]]
     # Old paths are deleted with the last page, when most of the new ones are indexed.
@@ -216,53 +222,17 @@ def _make_request(
 def list_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """Return the unfinished runs that index documents, started by anybody."""
     runs = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
-    return [run for run in runs if run.job_name == INGEST_JOB.name or _selects_documents(run)]
-
-
-def _selects_documents(run: dg.DagsterRun) -> bool:
-    names = {key.to_user_string() for key in run.asset_selection or ()}
-    return not names.isdisjoint({*Stage, BOOK_INDEX})
+    keys = {dg.AssetKey(name) for name in (*Stage, BOOK_INDEX)}
+    return [
+        run
+        for run in runs
+        if run.job_name == INGEST_JOB.name or not keys.isdisjoint(run.asset_selection or ())
+    ]
 
 
 def _read_config(run: dg.DagsterRun) -> dict[str, Any]:
     config: Any = run.run_config
     return dict(config.get("ops", {}).get("ingestion", {}).get("config", {}))
-
-
-def _hash_state(instance: dg.DagsterInstance, scan: Scan) -> str:
-    """Return a hash of what the ledger records and of how the last run ended."""
-    runs = instance.get_runs(limit=1)
-    entries = sorted((str(key), entry.version) for key, entry in scan.entries.items())
-    failures = sorted((str(key), one.failed_at) for key, one in scan.failures.items())
-    state = (scan.collection_id, entries, failures, [(run.run_id, run.status) for run in runs])
-    return hashlib.sha256(repr(state).encode()).hexdigest()[:16]
-
-
-def _describe_rest(unchanged: int, failed: Sequence[str], unread: Sequence[str]) -> str:
-    """Describe why the sensor has nothing to do, for the UI.
-
-    Args:
-        unchanged: Number of documents that are indexed and unchanged.
-        failed: Documents that failed and wait for a change of their file or for a service.
-        unread: Documents that cannot be read.
-    """
-    reason = f"{unchanged} documents are up to date"
-    if failed:
-        reason += f"; {len(failed)} failed: {name_some(failed)}"
-    if unread:
-        reason += f"; {len(unread)} cannot be read: {name_some(unread)}"
-    return reason
-
-
-def choose_due(scan: Scan, now: datetime) -> list[DiscoveredDoc]:
-    """Return the documents to process that need not wait after a failure."""
-    failures = scan.failures
-    return [
-        doc
-        for doc in scan.process
-        if not fails_itself(failures.get(doc.doc_id), doc)
-        and is_due(failures.get(doc.doc_id), doc.sha256, now)
-    ]
 
 
 def find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str | None:
@@ -290,19 +260,21 @@ def find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str |
     return f"run {run_id} failed; the next try is at {again:%H:%M:%S} UTC"
 
 
-def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
+def is_due(failure: LedgerFailure | None, doc: DiscoveredDoc, now: datetime) -> bool:
     """Return True if a document may be tried again after its last failure.
 
-    The wait after a failure starts at one minute and doubles up to one hour. A document without a
-    failure is due, and so is a file whose content has changed since its failure.
+    The wait after a failure of a service starts at one minute and doubles up to one hour. A
+    document that failed because of its content waits until its file changes.
 
     Args:
         failure: The ledger's record of the document's last failure; None if there is none.
-        sha256: Hash of the file's current content.
+        doc: The file as it is now.
         now: The current time.
     """
-    if failure is None or failure.sha256 != sha256:
+    if failure is None or failure.sha256 != doc.sha256:
         return True
+    if fails_itself(failure, doc):
+        return False
     failed_at = datetime.fromisoformat(failure.failed_at)
     return find_next_try(failed_at, failure.attempts, now) is None
 
@@ -310,14 +282,10 @@ def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
 def find_next_try(failed_at: datetime, attempts: int, now: datetime) -> datetime | None:
     """Return the time of the next try after `attempts` failures in a row; None if it has passed.
 
-    None is also returned if `failed_at` lies in the future, which happens when the clock was set
-    back. Otherwise the wait could be very long.
+    The wait is 1 minute, doubled with each failure up to 1 hour. None is also returned if
+    `failed_at` lies in the future, which happens when the clock was set back. Otherwise the wait
+    could be very long.
     """
-    again = failed_at + compute_wait(attempts)
+    wait_s = min(60 * 2 ** min(attempts - 1, 6), 3600)  # 64 minutes are more than the longest wait
+    again = failed_at + timedelta(seconds=wait_s)
     return again if failed_at <= now < again else None
-
-
-def compute_wait(attempts: int) -> timedelta:
-    """Return the wait after `attempts` failures in a row: 1 min, doubled each time up to 1 h."""
-    doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
-    return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)

@@ -7,6 +7,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,13 +83,7 @@ def run_ingest_job(
         KeyboardInterrupt: SIGINT or SIGTERM stopped the run.
         OSError: Dagster's database cannot be read or written, for example on a full disk.
     """
-    config = IngestConfig(
-        doc_ids=None if request.doc_ids is None else list(request.doc_ids),
-        delete_ids=list(request.delete_ids),
-        rewrite=request.rewrite,
-        rebuild=request.rebuild,
-        reread=request.reread,
-    )
+    config = IngestConfig(**asdict(request))
     run_id = str(uuid.uuid4())
     with convert_database_errors(), open_instance() as instance:
         end_dead_runs(instance, locks)
@@ -108,7 +103,9 @@ def run_ingest_job(
                 tags=tags,
                 raise_on_error=False,
             )
-    if any(was_interrupted(event) for event in result.all_events):
+    failures = [event.job_failure_data for event in result.all_events if event.is_job_failure]
+    reasons = [failure.failure_reason for failure in failures]
+    if any(reason and reason.name == "UNEXPECTED_TERMINATION" for reason in reasons):
         raise KeyboardInterrupt  # Dagster reports a signal as a failed run
     return result.success
 
@@ -117,13 +114,12 @@ def reconcile_history(context: IngestionContext) -> None:
     """Correct what the UI shows of each document, without a run.
 
     Runs whose process was killed are marked as failed first. Nothing else is done while a run
-    indexes documents, or if the book has too many documents for partitions.
+    indexes documents.
     """
     with convert_database_errors(), open_instance() as instance:
         end_dead_runs(instance, context.services.run_locks)
         scan = scan_docs(context)
-        is_small = len(scan.discovery.docs) <= context.settings.doc_partitions_limit
-        if is_small and not list_in_flight(instance):
+        if not list_in_flight(instance):
             reconcile(instance, context, scan)
 
 
@@ -141,12 +137,6 @@ def _hold_databases() -> Iterator[None]:
             # SQLite opens the file only when a table is read. No transaction stays open.
             connection.execute("select count(*) from sqlite_master").close()
         yield
-
-
-def was_interrupted(event: dg.DagsterEvent) -> bool:
-    """Return True if the event says that a signal ended the run."""
-    reason = event.job_failure_data.failure_reason if event.is_job_failure else None
-    return reason is not None and reason.name == "UNEXPECTED_TERMINATION"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.ids import PointId, to_point_id
-from rag_pipeline.ingestion.writing import build_payloads, compute_data_version, plan_index
+from rag_pipeline.ingestion.run import build_payloads, compute_data_version, plan_index
 from rag_pipeline_tests.ingestion.records import TIME, make_chunk, make_document
 
 payloads = st.dictionaries(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rag_pipeline.orchestration.jobs import compute_wait, find_next_try, is_due
-from rag_pipeline_tests.ingestion.records import TIME, make_failure
+from rag_pipeline.orchestration.jobs import find_next_try, is_due
+from rag_pipeline_tests.ingestion.records import TIME, make_discovered, make_failure
 
 
 @pytest.mark.parametrize(
@@ -17,19 +18,18 @@ from rag_pipeline_tests.ingestion.records import TIME, make_failure
 def test_the_wait_before_a_retry_doubles_from_a_minute_to_an_hour(
     attempts: int, seconds: int
 ) -> None:
-    assert compute_wait(attempts) == timedelta(seconds=seconds)
     failed_at = datetime.fromisoformat(TIME)
-    failure = make_failure(attempts=attempts)
+    failure = replace(make_failure(attempts=attempts), stage="embeddings")
     wait = timedelta(seconds=seconds)
-    assert not is_due(failure, "a", failed_at + wait - timedelta(seconds=1))
-    assert is_due(failure, "a", failed_at + wait)
+    assert not is_due(failure, make_discovered(), failed_at + wait - timedelta(seconds=1))
+    assert is_due(failure, make_discovered(), failed_at + wait)
     set_back = failed_at - timedelta(seconds=1)
-    assert is_due(failure, "a", set_back)
+    assert is_due(failure, make_discovered(), set_back)
     assert find_next_try(failed_at, attempts, set_back) is None
     assert find_next_try(failed_at, attempts, failed_at) == failed_at + wait
 
 
 def test_a_document_that_changed_or_never_failed_is_due_at_once() -> None:
     now = datetime.fromisoformat(TIME).astimezone(UTC)
-    assert is_due(None, "a", now)
-    assert is_due(make_failure(attempts=9), "b", now)
+    assert is_due(None, make_discovered(), now)
+    assert is_due(make_failure(attempts=9), make_discovered(sha256="b"), now)

@@ -17,8 +17,8 @@ from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace, Point
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.run import build_payloads
 from rag_pipeline.ingestion.stages import embed_chunks
-from rag_pipeline.ingestion.writing import build_payloads
 from rag_pipeline.retrieval import open_retriever
 
 if TYPE_CHECKING:
