@@ -75,7 +75,7 @@ def ingest(
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
         return
     has_history = locate_home(settings).exists()
-    report = rebuild_index(context) if rebuild else ingest_changes(context)
+    report = ingest_changes(context, rebuild=rebuild)
     if report.docs_unchanged and not has_history:  # it was deleted
         correct_history(context)
     if prune_cache:
@@ -187,7 +187,7 @@ def audit(
         if not repair:
             raise
         warn_once(f"{error}. This command does it now")
-        rebuild_index(context)
+        ingest_changes(context, rebuild=True)
         found, left = audit_index(context), None
     failures: list[DocFailure] = []
 
@@ -233,33 +233,47 @@ def open_ingestion(settings: Settings) -> IngestionContext:
     return IngestionContext(settings, connect_services(settings))
 
 
-def ingest_changes(context: IngestionContext) -> IngestionReport:
+def ingest_changes(context: IngestionContext, *, rebuild: bool = False) -> IngestionReport:
     """Index new and changed documents, remove deleted ones, and return the report.
 
-    If nothing changed, neither Dagster nor a model is loaded. More documents than INGEST_RUN_DOCS
-    are split into several Dagster runs, which limits the memory and the event log of each run. The
-    last run also removes the deleted documents.
+    If nothing changed, neither Dagster nor a model is loaded. With `rebuild`, a new collection of
+    all documents is built, which becomes the current one if no document failed.
     """
     from rag_pipeline.ingestion.audit import recover_current, report_unchanged
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import find_ledger, scan_docs
-    from rag_pipeline.ingestion.report import IngestionReport, list_changes
+    from rag_pipeline.ingestion.report import list_changes
     from rag_pipeline.ingestion.site.detection import check_sources
 
     recover_current(context)
     scan = scan_docs(context)
-    check_sources(context.settings, scan.delete, find_ledger(context, scan))
+    if not rebuild:
+        check_sources(context.settings, scan.delete, find_ledger(context, scan))
     changes = list_changes(context, scan)
+    if rebuild:
+        report = run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
+    elif scan.is_up_to_date:
+        report = report_unchanged(context, scan)
+    elif len(scan.process) <= context.settings.ingest_run_docs:
+        report = run_job(context, IngestionRequest(), scan, len(scan.process))
+    else:
+        report = _ingest_in_parts(context, scan)
+    report.warnings[:0] = changes
+    return report
+
+
+def _ingest_in_parts(context: IngestionContext, scan: Scan) -> IngestionReport:
+    """Ingest the changes of a scan in several Dagster runs of INGEST_RUN_DOCS documents.
+
+    This limits the memory and the event log of each run. The last run also removes the deleted
+    documents.
+    """
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.report import IngestionReport
+
+    whole = IngestionReport()
     doc_ids = [str(doc.doc_id) for doc in scan.process]
     size = context.settings.ingest_run_docs
-    if len(doc_ids) <= size:
-        if scan.is_up_to_date:
-            report = report_unchanged(context, scan)
-        else:
-            report = run_job(context, IngestionRequest(), scan, len(doc_ids))
-        report.warnings[:0] = changes
-        return report
-    whole = IngestionReport(warnings=changes)
     for start in range(0, len(doc_ids), size):
         page = tuple(doc_ids[start : start + size])
         gone = scan.delete if start + size >= len(doc_ids) else ()
@@ -281,21 +295,6 @@ def ingest_and_tell(settings: Settings) -> IngestionReport:
 
     report = ingest_changes(open_ingestion(settings))
     tell(show_ingestion(report, str(settings.docs_dir)))
-    return report
-
-
-def rebuild_index(context: IngestionContext) -> IngestionReport:
-    """Build a new collection of all documents, and switch to it if no document failed."""
-    from rag_pipeline.ingestion.audit import recover_current
-    from rag_pipeline.ingestion.context import IngestionRequest
-    from rag_pipeline.ingestion.planning import scan_docs
-    from rag_pipeline.ingestion.report import list_changes
-
-    recover_current(context)
-    scan = scan_docs(context)
-    changes = list_changes(context, scan)
-    report = run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
-    report.warnings[:0] = changes
     return report
 
 
