@@ -191,7 +191,7 @@ def _audit_page(
     stored: dict[str, dict[PointId, Payload]] = {entry.doc_id: {} for entry, _ in page}
     if sum(entry.chunk_count for entry, _ in page) <= _PAGE_CHUNKS:
         points = {point.point_id: point for point in store.scroll(where, with_vectors=True)}
-        fields = ((point.point_id, point.payload) for point in points.values())
+        fields = iter([(point.point_id, point.payload) for point in points.values()])
     else:
         fields = store.scroll_fields(_STRAY_FIELDS, where)
     for point_id, payload in fields:
@@ -351,7 +351,8 @@ def _agree(expected: ChunkVectors, stored: ChunkVectors | None) -> bool:
         rows = np.vstack([vectors.dense, vectors.windows]).astype(np.float64)
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         units.append(rows / np.where(norms > 0, norms, 1.0))
-    return bool(np.isfinite(units[1]).all() and np.allclose(*units, atol=_COSINE_TOLERANCE))
+    ours, theirs = units
+    return bool(np.isfinite(theirs).all() and np.allclose(ours, theirs, atol=_COSINE_TOLERANCE))
 
 
 def read_stats(context: IngestionContext) -> dict[str, JsonValue]:

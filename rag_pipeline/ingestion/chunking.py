@@ -326,14 +326,6 @@ class _Draft:
     text: str
     tokens: int
 
-    @property
-    def content_start(self) -> int:
-        return self.units[0].start
-
-    @property
-    def end(self) -> int:
-        return self.units[-1].end
-
 
 def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     """Cut a parsed document into chunks, in source order.
@@ -362,16 +354,61 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
         for path, blocks in _read_sections(parsed)
         for draft in _cut_section(parsed, path, blocks, limits)
     ]
-    offsets = {
-        offset for draft in drafts for offset in (draft.start, draft.content_start, draft.end)
-    }
-    byte_of = count_bytes(parsed.source, offsets)
     newlines = [match.start() for match in _NEWLINE.finditer(parsed.source)]
-    figures = _share_images(parsed, [draft.content_start for draft in drafts], newlines)
-    return tuple(
-        _build_chunk(parsed, draft, index, byte_of, newlines, limits.embedding_text, figures[index])
-        for index, draft in enumerate(drafts)
-    )
+    figures = _share_images(parsed, [draft.units[0].start for draft in drafts], newlines)
+    places = [(draft.start, draft.units[0].start, draft.units[-1].end) for draft in drafts]
+    byte_of = count_bytes(parsed.source, (offset for place in places for offset in place))
+    document, origins = parsed.document, parsed.origins
+    chunks = []
+    for index, (draft, (start, content_start, end)) in enumerate(zip(drafts, places, strict=True)):
+        steps = (item if isinstance(item, str) else item.text for item in draft.path)
+        texts = [step for step in steps if step]
+        # A first heading that is equal to the title is not repeated.
+        below = texts[1:] if texts[:1] == [document.title] else texts
+        breadcrumb = (document.title, *below)
+        heading = next((item for item in reversed(draft.path) if not isinstance(item, str)), None)
+        anchor = heading.anchor if heading is not None else None
+        chosen = {
+            EmbeddingText.TEXT: (),
+            EmbeddingText.TITLE: breadcrumb[:1],
+            EmbeddingText.SECTION: breadcrumb[-1:],
+            EmbeddingText.HEADING_PATH: breadcrumb,
+        }
+        parts = [" > ".join(chosen[limits.embedding_text]), draft.lead_in, draft.text]
+        first = bisect.bisect_left(newlines, start) + 1
+        last = bisect.bisect_left(newlines, end) + 1
+        blocks = find_span_blocks(parsed, start, end, draft.text)
+        chunk = Chunk(
+            chunk_id=make_chunk_id(document.doc_path, index),
+            doc_path=document.doc_path,
+            module=document.module,
+            chapter=document.chapter,
+            title=document.title,
+            section_heading=(heading.text if heading else "") or document.title,
+            heading_breadcrumb=breadcrumb,
+            heading_level=heading.level if heading else 0,
+            anchor=anchor,
+            url=link_to_anchor(document.url, anchor),
+            chunk_index=index,
+            content_type=_find_content_type(parsed, draft),
+            tags=document.tags,
+            content_hash=hash_text(draft.text),
+            word_count=len(draft.text.split()),
+            token_count=draft.tokens,
+            start_line=find_page_line(origins, first),
+            end_line=find_page_line(origins, last),
+            start_byte=byte_of[start],
+            content_start_byte=byte_of[content_start],
+            end_byte=byte_of[end],
+            text=draft.text,
+            embedding_text="\n\n".join(part for part in parts if part),
+            blocks=tuple(_locate(origins, block) for block in blocks) if origins else blocks,
+            sources=find_sources(origins, first, last),
+            tabs=tuple(item for item in draft.path if isinstance(item, str)),
+            figures=tuple(figures[index]),
+        )
+        chunks.append(chunk)
+    return tuple(chunks)
 
 
 def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[Path, list[Block]]]:
@@ -470,65 +507,6 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
                 yield piece.start
                 if taken >= least:
                     return
-
-
-def _build_chunk(
-    parsed: ParsedDoc,
-    draft: _Draft,
-    index: int,
-    byte_of: dict[int, int],
-    newlines: Sequence[int],
-    embedding_text: EmbeddingText,
-    figures: Sequence[Figure],
-) -> Chunk:
-    document, path = parsed.document, draft.path
-    steps = (item if isinstance(item, str) else item.text for item in path)
-    texts = [step for step in steps if step]
-    # A first heading that is equal to the title is not repeated.
-    below = texts[1:] if texts[:1] == [document.title] else texts
-    breadcrumb = (document.title, *below)
-    heading = next((item for item in reversed(path) if not isinstance(item, str)), None)
-    anchor = heading.anchor if heading is not None else None
-    chosen = {
-        EmbeddingText.TEXT: (),
-        EmbeddingText.TITLE: breadcrumb[:1],
-        EmbeddingText.SECTION: breadcrumb[-1:],
-        EmbeddingText.HEADING_PATH: breadcrumb,
-    }
-    parts = [" > ".join(chosen[embedding_text]), draft.lead_in, draft.text]
-    first = bisect.bisect_left(newlines, draft.start) + 1
-    last = bisect.bisect_left(newlines, draft.end) + 1
-    blocks = find_span_blocks(parsed, draft.start, draft.end, draft.text)
-    origins = parsed.origins
-    return Chunk(
-        chunk_id=make_chunk_id(document.doc_path, index),
-        doc_path=document.doc_path,
-        module=document.module,
-        chapter=document.chapter,
-        title=document.title,
-        section_heading=(heading.text if heading else "") or document.title,
-        heading_breadcrumb=breadcrumb,
-        heading_level=heading.level if heading else 0,
-        anchor=anchor,
-        url=link_to_anchor(document.url, anchor),
-        chunk_index=index,
-        content_type=_find_content_type(parsed, draft),
-        tags=document.tags,
-        content_hash=hash_text(draft.text),
-        word_count=len(draft.text.split()),
-        token_count=draft.tokens,
-        start_line=find_page_line(origins, first),
-        end_line=find_page_line(origins, last),
-        start_byte=byte_of[draft.start],
-        content_start_byte=byte_of[draft.content_start],
-        end_byte=byte_of[draft.end],
-        text=draft.text,
-        embedding_text="\n\n".join(part for part in parts if part),
-        blocks=tuple(_locate(origins, block) for block in blocks) if origins else blocks,
-        sources=find_sources(origins, first, last),
-        tabs=tuple(item for item in path if isinstance(item, str)),
-        figures=tuple(figures),
-    )
 
 
 def _share_images(

@@ -92,10 +92,8 @@ def parse_doc(
         DocumentReadError: The file cannot be read.
         FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
-    if source is None:
-        source = read_doc(doc)
-    if imported is None:
-        imported = read_doc_imports(doc, source)
+    source = read_doc(doc) if source is None else source
+    imported = read_doc_imports(doc, source) if imported is None else imported
     text = normalize_source(source)
     spec = None
     if is_spec(doc.doc_id):
@@ -128,21 +126,22 @@ def parse_doc(
     splicer = Splicer(doc.doc_id, imported, site, warnings=problems)
     if content.uses:
         page = splicer.splice_page(text, content, _locate(doc))
-        own = (
+        own = tuple(
             replace(heading, line=find_page_line(page.origins, heading.line))
             for heading in page.headings
         )
-        document = replace(document, headings=tuple(own))
+        document = replace(document, headings=own)
         parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
     else:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
     parsed = _find_images(parsed, doc, site)
-    if not imported.get(MANIFEST_FILE):
+    entry = imported.get(MANIFEST_FILE)
+    if not entry:
         return parsed
-    document, differences = take_addresses(parsed.document, read_page(imported[MANIFEST_FILE]))
-    notes = replace(parsed.notes, warnings=parsed.notes.warnings + differences)
-    return replace(parsed, document=document, notes=notes)
+    document, differences = take_addresses(parsed.document, read_page(entry))
+    warnings = parsed.notes.warnings + differences
+    return replace(parsed, document=document, notes=replace(parsed.notes, warnings=warnings))
 
 
 def parse_docs(

@@ -151,14 +151,14 @@ class BuiltSite:
             if item.get("type") != "category":
                 continue
             if item.get("href"):
+                path = self._find_path(item["href"])
                 entries = tuple(
                     (str(inner["label"]), self._find_path(inner["href"]))
                     for inner in item["items"]
                     if _is_listed(inner)
                 )
-                path = self._find_path(item["href"])
-                description = str(item.get("description") or "")
                 if self._is_built(path):
+                    description = str(item.get("description") or "")
                     yield SitePage(path, str(item["label"]), description, entries=entries)
             yield from self.read_categories(item["items"])
 
@@ -211,19 +211,19 @@ class BuiltSite:
             return target
         at = min((found for found in map(target.find, "#?") if found >= 0), default=len(target))
         path, rest = unquote(target[:at]), target[at:]
+        found: str | None
         if not path:
-            return self.link(page.path) + rest if rest else None
-        found = self._find_target(page, path, is_image=is_image)
-        return self.link(found) + rest if found is not None else None
-
-    def _find_target(self, page: SitePage, path: str, *, is_image: bool) -> str | None:
-        if path.startswith(SITE_FILES) or path.endswith(MARKDOWN_SUFFIXES):
-            return self._find_page(page, path)
-        if path.startswith("/"):
+            found = page.path if rest else None
+        elif path.startswith(SITE_FILES) or path.endswith(MARKDOWN_SUFFIXES):
+            found = self._find_page(page, path)
+        elif path.startswith("/"):
             base = self.base_path
-            return path if f"{path}/".startswith(base) else base + path[1:]
-        is_file = page.source is not None and _is_file(page.source.parent / path)
-        return None if is_image or is_file else urljoin(page.path, path)
+            found = path if f"{path}/".startswith(base) else base + path[1:]
+        elif is_image or (page.source is not None and _is_file(page.source.parent / path)):
+            found = None
+        else:
+            found = urljoin(page.path, path)
+        return self.link(found) + rest if found is not None else None
 
     def _find_page(self, page: SitePage, path: str) -> str | None:
         """Return the path of the page that is built from a Markdown file.
@@ -535,17 +535,18 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
         except DocumentError as error:
             failures.append(DocFailure(error.doc_id, _STAGE, error.code, str(error)))
     names = _name_files(site)
-    files = {names[path]: text for path, text in texts.items()}
+    files = {names[path][0]: text for path, text in texts.items()}
     for path, text in texts.items():
-        if path.endswith("/"):
-            files.setdefault(_name_index_file(path, site.base_path), text)
+        for second in names[path][1:]:
+            files.setdefault(second, text)
     sections = _choose_sections(site, texts)
-    files[INDEX_FILE] = _write_index(site, names, sections)
-    files[FULL_FILE] = _write_full(site, sections, texts)
+    head = [f"# {site.title}", *([f"> {site.tagline}"] if site.tagline else [])]
+    files[INDEX_FILE] = "\n\n".join([*head, *_list_index(site, names, sections)]) + "\n"
+    files[FULL_FILE] = "\n\n".join([*head, *_list_texts(site, sections, texts)]) + "\n"
     for path in site.pages.keys() - texts.keys():
-        (site.build_dir / names[path]).unlink(missing_ok=True)
-        if path.endswith("/") and _name_index_file(path, site.base_path) not in files:
-            (site.build_dir / _name_index_file(path, site.base_path)).unlink(missing_ok=True)
+        for name in names[path]:
+            if name not in files:
+                (site.build_dir / name).unlink(missing_ok=True)
     for name, text in files.items():
         write_site_file(site.build_dir, name, text)
     replaced = tuple(name for name in files if (site.root / _STATIC / name).is_file())
@@ -568,23 +569,20 @@ def _write_page_text(site: BuiltSite, page: SitePage) -> str:
     return render_page(doc_path, page.source, find_root(site.root), settings, page.title, resolve)
 
 
-def _name_files(site: BuiltSite) -> dict[str, str]:
-    """Return the name of each page's Markdown file below the folder of the build, by path.
+def _name_files(site: BuiltSite) -> dict[str, list[str]]:
+    """Return the names of each page's Markdown files below the folder of the build, by path.
 
-    If the site has the pages `/part` and `/part/`, the second one is `part/index.md`.
+    A page whose address ends with a slash has a second file. If the site has the pages `/part` and
+    `/part/`, the only file of the second one is `part/index.md`.
     """
-    names: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
     for path in sorted(site.pages, key=lambda path: path.endswith("/")):
-        name = path.removeprefix(site.base_path).strip("/")
+        place = path.removeprefix(site.base_path)
+        name, second = place.strip("/"), f"{place}index.md".lstrip("/")
         is_taken = path.rstrip("/") in names
-        index_name = _name_index_file(path, site.base_path)
-        names[path] = f"{name}.md" if name and not is_taken else index_name
+        files = [f"{name}.md"] if name and not is_taken else []
+        names[path] = [*files, second] if path.endswith("/") or not files else files
     return names
-
-
-def _name_index_file(path: str, base_path: str) -> str:
-    """Return the name of the second Markdown file of a page whose address ends with a slash."""
-    return f"{path.removeprefix(base_path)}index.md".lstrip("/")
 
 
 def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[SiteSection]:
@@ -613,30 +611,25 @@ def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[SiteSection
     return [*sections, (_OTHER_PAGES, loose)] if loose else sections
 
 
-def _write_index(site: BuiltSite, names: Mapping[str, str], sections: Iterable[SiteSection]) -> str:
-    """Return the text of `llms.txt`: the site, and its pages with their descriptions."""
-    parts = _write_head(site)
+def _list_index(
+    site: BuiltSite, names: Mapping[str, list[str]], sections: Iterable[SiteSection]
+) -> Iterator[str]:
+    """Yield the sections of `llms.txt`: the pages with their descriptions."""
     for label, pages in sections:
-        lines = []
+        lines = [f"## {label}\n"]
         for page in pages:
-            name = site.base_path + names[page.path]
+            name = site.base_path + names[page.path][0]
             description = " ".join(page.description.split())
             title = escape_label(page.title)
             lines.append(f"- [{title}]({site.link(name)})" + (description and f": {description}"))
-        parts.append(f"## {label}\n\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+        yield "\n".join(lines)
 
 
-def _write_full(site: BuiltSite, sections: Iterable[SiteSection], texts: dict[str, str]) -> str:
-    """Return the text of `llms-full.txt`: the texts of all pages of the index, in its order."""
-    parts = _write_head(site)
+def _list_texts(
+    site: BuiltSite, sections: Iterable[SiteSection], texts: dict[str, str]
+) -> Iterator[str]:
+    """Yield the parts of `llms-full.txt`: the texts of all pages of the index, in its order."""
     for _, pages in sections:
         for page in pages:
             title, _, rest = texts[page.path].partition("\n")
-            parts.append(f"{title}\n\nSource: {site.link(page.path)}\n\n{rest.strip()}")
-    return "\n\n".join(parts) + "\n"
-
-
-def _write_head(site: BuiltSite) -> list[str]:
-    head = f"# {site.title}"
-    return [head, f"> {site.tagline}"] if site.tagline else [head]
+            yield f"{title}\n\nSource: {site.link(page.path)}\n\n{rest.strip()}"

@@ -415,17 +415,11 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
 
 
 def _read_back(group: Sequence[DocInProgress], store: PointStore) -> Iterator[StoredPoint]:
-    """Yield all points of documents with their vectors, those of large documents in parts."""
-    small = [work for work in group if len(work.chunks) <= PART_CHUNKS]
-    if small:
-        where = PointFilter.any_of(doc_path=[work.doc.doc_id for work in small])
-        yield from store.scroll(where, with_vectors=True)
-    for work in group:
-        if len(work.chunks) > PART_CHUNKS:
-            where = PointFilter.any_of(doc_path=(work.doc.doc_id,))
-            ids = [point.point_id for point in store.scroll(where)]
-            for start in range(0, len(ids), PART_CHUNKS):
-                yield from store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True)
+    """Yield all points of documents with their vectors, read in parts."""
+    where = PointFilter.any_of(doc_path=[work.doc.doc_id for work in group])
+    ids = [point_id for point_id, _ in store.scroll_fields(("doc_path",), where)]
+    for start in range(0, len(ids), PART_CHUNKS):
+        yield from store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True)
 
 
 def delete_docs(run: IngestionRun, doc_ids: Iterable[DocId]) -> Iterator[DocDeleted | DocFailure]:

@@ -119,10 +119,11 @@ def read_request(config: IngestConfig) -> IngestionRequest:
         refuse_fields(config, {"delete_ids", "rewrite", "plan"}, "without doc_ids")
     else:
         refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
-    values = config.model_dump().items()
-    return IngestionRequest(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in values}
-    )
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in config.model_dump().items()
+    }
+    return IngestionRequest(**values)
 
 
 def _ingest(
