@@ -170,32 +170,27 @@ def audit(
     """
     from rag_pipeline.cli.terminal import show_audit
     from rag_pipeline.core.settings.file import warn_once
-    from rag_pipeline.ingestion.audit import (
-        audit_index,
-        recover_current,
-        repair_index,
-        require_sources,
-    )
+    from rag_pipeline.ingestion import audit as auditing
 
     context = open_ingestion(load_book(docs_dir))
-    require_sources(context)
+    auditing.require_sources(context)
     try:
         if repair:
-            recover_current(context)
-        found, left = audit_index(context), None
+            auditing.recover_current(context)
+        found, left = auditing.audit_index(context), None
     except StoreDamagedError as error:
         if not repair:
             raise
         warn_once(f"{error}. This command does it now")
         ingest_changes(context, rebuild=True)
-        found, left = audit_index(context), None
+        found, left = auditing.audit_index(context), None
     failures: list[DocFailure] = []
 
     def ingest_again(request: IngestionRequest) -> None:
         failures.extend(run_job(context, request, None, len(request.doc_ids or ())).failures)
 
     if repair and found.findings:
-        left = repair_index(context, found, ingest_again)
+        left = auditing.repair_index(context, found, ingest_again)
     if repair:
         correct_history(context)
     remaining = (left or found).to_json()["findings"]
@@ -239,21 +234,20 @@ def ingest_changes(context: IngestionContext, *, rebuild: bool = False) -> Inges
     If nothing changed, neither Dagster nor a model is loaded. With `rebuild`, a new collection of
     all documents is built, which becomes the current one if no document failed.
     """
-    from rag_pipeline.ingestion.audit import recover_current, report_unchanged
+    from rag_pipeline.ingestion import audit, planning
     from rag_pipeline.ingestion.context import IngestionRequest
-    from rag_pipeline.ingestion.planning import find_ledger, scan_docs
     from rag_pipeline.ingestion.report import list_changes
     from rag_pipeline.ingestion.site.detection import check_sources
 
-    recover_current(context)
-    scan = scan_docs(context)
+    audit.recover_current(context)
+    scan = planning.scan_docs(context)
     if not rebuild:
-        check_sources(context.settings, scan.delete, find_ledger(context, scan))
+        check_sources(context.settings, scan.delete, planning.find_ledger(context, scan))
     changes = list_changes(context, scan)
     if rebuild:
         report = run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
     elif scan.is_up_to_date:
-        report = report_unchanged(context, scan)
+        report = audit.report_unchanged(context, scan)
     elif len(scan.process) <= context.settings.ingest_run_docs:
         report = run_job(context, IngestionRequest(), scan, len(scan.process))
     else:

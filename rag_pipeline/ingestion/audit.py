@@ -26,17 +26,11 @@ from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
+from rag_pipeline.ingestion import planning
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, RunPlanned
 from rag_pipeline.ingestion.discovery import Discovery
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.planning import (
-    compare,
-    record_site,
-    refresh_ledger_if_idle,
-    scan_docs,
-    sweep_if_idle,
-)
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import compute_data_version
 from rag_pipeline.ingestion.site.detection import check_sources
@@ -80,7 +74,7 @@ def check_indexed(
     Raises:
         StoreUnavailableError: The store is not reachable, or another process has it open.
     """
-    scan = scan_docs(context)
+    scan = planning.scan_docs(context)
     unchanged = [doc.doc_id for doc in scan.unchanged if doc_ids is None or doc.doc_id in doc_ids]
     limits, dim = context.settings.chunk_limits, context.space.model.dim
     if not unchanged:
@@ -428,9 +422,9 @@ def report_unchanged(context: IngestionContext, scan: Scan) -> IngestionReport:
     """
     if scan.collection_id:
         check_store(context, scan)
-        refresh_ledger_if_idle(context, scan)
-        record_site(context, context.services.open_ledger(scan.collection_id))
-    sweep_if_idle(context)
+        planning.refresh_ledger_if_idle(context, scan)
+        planning.record_site(context, context.services.open_ledger(scan.collection_id))
+    planning.sweep_if_idle(context)
     report = IngestionReport()
     report.add(RunPlanned("", scan, ()))
     for failure in scan.discovery.failures:
@@ -539,7 +533,7 @@ def repair_index(
         DocsFolderError: The docs folder is missing or empty.
         SpaceMismatchError: The collection was built with another model and needs a rebuild.
     """
-    scan = scan_docs(context)
+    scan = planning.scan_docs(context)
     in_folder = {doc.doc_id for doc in scan.discovery.docs}
     docs = tuple(doc_id for doc_id in found.doc_paths if doc_id in in_folder)
     gone = tuple(doc_id for doc_id in scan.delete if doc_id in found.doc_paths)
@@ -562,10 +556,11 @@ def _read_book(context: IngestionContext) -> Scan:
     # Without a current id, opening raises the error that tells the user what is missing.
     collection_id = services.catalog.current_id() or services.catalog.open_current().collection_id
     try:
-        return scan_docs(context)
+        return planning.scan_docs(context)
     except DocsFolderError:
         entries = services.open_ledger(collection_id).entries()
-        return compare(context.fingerprint_of, Discovery((), ()), collection_id, entries, {})
+        nothing, fingerprint_of = Discovery((), ()), context.fingerprint_of
+        return planning.compare(fingerprint_of, nothing, collection_id, entries, {})
 
 
 def _confirm(context: IngestionContext, found: CheckReport) -> CheckReport | None:
@@ -595,7 +590,7 @@ def _delete_strays(context: IngestionContext, found: Sequence[Finding]) -> int:
     The findings are checked again first. Returns the number of deleted points.
     """
     with context.services.lock():
-        scan = scan_docs(context)
+        scan = planning.scan_docs(context)
         in_folder = {str(doc.doc_id) for doc in scan.discovery.docs}
         strays = [
             finding.point_id

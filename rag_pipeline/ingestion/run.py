@@ -36,6 +36,7 @@ from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore, 
 from rag_pipeline.core.rules import Finding, check_documents, find_shared_addresses
 from rag_pipeline.core.threads import LeavableThreads
 from rag_pipeline.core.vectors import Point
+from rag_pipeline.ingestion import planning
 from rag_pipeline.ingestion.context import (
     DocDeleted,
     IngestionContext,
@@ -44,18 +45,6 @@ from rag_pipeline.ingestion.context import (
     RunFailed,
     RunPlanned,
     now_utc,
-)
-from rag_pipeline.ingestion.planning import (
-    Scan,
-    check_plan,
-    choose_collection,
-    choose_docs,
-    compare,
-    find_ledger,
-    leave_moved,
-    record_site,
-    refresh_ledger,
-    scan_docs,
 )
 from rag_pipeline.ingestion.site.detection import check_sources
 from rag_pipeline.ingestion.stages import (
@@ -73,6 +62,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols import Announce
     from rag_pipeline.ingestion.context import IngestionEvent
+    from rag_pipeline.ingestion.planning import Scan
 
 
 _LOG: Final = logging.getLogger(__name__)
@@ -171,8 +161,8 @@ def carry_out(run: IngestionRun, announce: Announce) -> Generator[IngestionEvent
         raise EmbeddingServiceError(f"{error}. {rest}") from error
     if run.deletes:
         entries = run.ledger.entries()
-        now = compare(run.context.fingerprint_of, scan.discovery, scan.collection_id, entries, {})
-        yield from delete_docs(run, leave_moved(run.deletes, scan.entries, now.process))
+        now = planning.compare(run.context.fingerprint_of, scan.discovery, "", entries, {})
+        yield from delete_docs(run, planning.leave_moved(run.deletes, scan.entries, now.process))
 
 
 def _embed_groups(run: IngestionRun) -> Iterator[list[DocInProgress]]:
@@ -585,15 +575,15 @@ def plan_run(
     Documents that another living run has claimed are left to it. The arguments and errors are those
     of `run_ingestion`.
     """
-    scan = scan_docs(context, earlier=earlier, reread=request.reread)
+    scan = planning.scan_docs(context, earlier=earlier, reread=request.reread)
     gone = () if request.rebuild else scan.delete
-    check_sources(context.settings, gone, find_ledger(context, scan))
-    check_deletes(context, scan, choose_docs(request, scan)[1])
-    collection_id = choose_collection(context, rebuild=request.rebuild)
+    check_sources(context.settings, gone, planning.find_ledger(context, scan))
+    check_deletes(context, scan, planning.choose_docs(request, scan)[1])
+    collection_id = planning.choose_collection(context, rebuild=request.rebuild)
     if collection_id != scan.collection_id:  # its ledger is empty, so all documents are new
-        scan = compare(context.fingerprint_of, scan.discovery, collection_id, {}, {})
-    check_plan(context, request, scan)
-    docs, deletes, failures = choose_docs(request, scan)
+        scan = planning.compare(context.fingerprint_of, scan.discovery, collection_id, {}, {})
+    planning.check_plan(context, request, scan)
+    docs, deletes, failures = planning.choose_docs(request, scan)
     ledger = context.services.open_ledger(collection_id)
     if context.services.run_locks is not None:  # else `lock` excludes all other runs
         mine = ledger.claim({*(doc.doc_id for doc in docs), *deletes}, run_id)
@@ -617,8 +607,8 @@ def end_run(run: IngestionRun, planned: RunPlanned) -> None:
             raise RebuildIncompleteError([(each.doc_path, each.message) for each in run.failed])
         catalog.switch_to(scan.collection_id)
     else:
-        refresh_ledger(run.ledger, planned.unchanged, scan.entries)
+        planning.refresh_ledger(run.ledger, planned.unchanged, scan.entries)
         if {doc.doc_id for doc in scan.process} <= set(planned.doc_ids):
             catalog.end_loading(scan.collection_id)
-    record_site(run.context, run.ledger)
+    planning.record_site(run.context, run.ledger)
     run.ledger.release(run.run_id)
