@@ -62,12 +62,7 @@ def init(
         "read_by": found.reader,
         "file": str(path),
         "values": [
-            {
-                "setting": value.setting,
-                "value": value.value,
-                "origin": value.origin.value,
-                "problem": value.problem,
-            }
+            {name: getattr(value, name) for name in ("setting", "value", "origin", "problem")}
             for value in found.values
         ],
         "sources": [describe_source(source, found.folder) for source in found.sources],
@@ -96,7 +91,11 @@ def init(
         return
     text = detection.describe_site_file(found, stated)
     if path.is_file() and path.read_text(encoding="utf-8") != text and not yes:
-        _ask(path)
+        if not sys.stdin.isatty():
+            remedy = "Use --yes to replace it, or --check to compare it with the site"
+            raise ConfigurationError(str(path), "the file exists and would change", remedy)
+        question = f"Replace {path}? Settings that the site does not decide stay"
+        typer.confirm(question, abort=True, err=True)
     write_site_file(path.parent, path.name, text)
     unknown = [
         value.setting
@@ -209,16 +208,6 @@ def _detect(
             return detect(run=True)
         raise
     return detect(run=True) if not is_complete and may_ask and has_consent(config) else found
-
-
-def _ask(path: Path) -> None:
-    """Ask if the file may be replaced; end the command if not."""
-    if not sys.stdin.isatty():
-        remedy = "Use --yes to replace it, or --check to compare it with the site"
-        raise ConfigurationError(str(path), "the file exists and would change", remedy)
-    typer.confirm(
-        f"Replace {path}? Settings that the site does not decide stay", abort=True, err=True
-    )
 
 
 def _show_values(found: detection.DetectedSite) -> list[str]:

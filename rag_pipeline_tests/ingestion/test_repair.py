@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.ingestion.audit import audit_collection, audit_index
 from rag_pipeline.ingestion.context import IngestionRequest
@@ -86,11 +85,6 @@ def test_a_running_ingestion_causes_no_findings(book: Book) -> None:
     assert found == [()]
 
 
-def test_the_audit_of_a_store_without_damage_needs_no_lock(book: Book) -> None:
-    with book.open_state().locks.hold("book", 0.0):
-        assert audit_index(book.build_context()).findings == ()
-
-
 class CountingCatalog:
     """A catalog that counts its openings, and that another process waits for always or never."""
 
@@ -130,17 +124,6 @@ def test_the_store_is_closed_only_after_many_chunks_or_if_another_process_waits(
             openings, read = openings + 1, 0
         read += size
     assert catalog.openings == openings
-
-
-@pytest.mark.slow
-def test_an_audit_that_cannot_get_the_lock_to_confirm_findings_raises_an_error(book: Book) -> None:
-    damage(book, LARGE)
-    with (
-        book.open_state().locks.hold("book", 0.0),
-        pytest.raises(StoreLockedError, match="INGEST_LOCK_TIMEOUT_S"),
-    ):
-        audit_index(book.build_context())
-    assert audit_index(book.build_context()).doc_paths == (LARGE,)
 
 
 def test_the_lock_is_held_for_a_few_documents_at_a_time(

@@ -20,7 +20,7 @@ from rag_pipeline.orchestration.checks import STORE_CHECK
 from rag_pipeline.orchestration.jobs import AUDIT_JOB, INGEST_JOB, NIGHTLY_AUDIT
 from rag_pipeline.orchestration.partitions import BOOK_INDEX
 from rag_pipeline.orchestration.resources import Ingestion
-from rag_pipeline_tests.book import PAGES, Book, make_book
+from rag_pipeline_tests.book import Book, make_book
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 
 if TYPE_CHECKING:
@@ -114,15 +114,6 @@ def test_a_damaged_collection_fails_with_counts_and_remedies(dagster_book: Dagst
     assert "1 missing, 1 stray, 1 wrong_payload" in str(evaluation.description)
     expected = [("missing", LARGE), ("stray", "ghost.md"), ("wrong_payload", LARGE)]
     assert sorted(read_table(evaluation)) == expected
-
-
-def test_the_check_passes_again_after_the_repair(dagster_book: DagsterBook) -> None:
-    dagster_book.run()
-    with closing(dagster_book.book.build_context().services.catalog.open_current()) as store:
-        store.delete([store.scroll()[0].point_id])
-    assert not evaluate(dagster_book).passed
-    dagster_book.run(config={"doc_ids": list(PAGES), "rewrite": True})
-    assert evaluate(dagster_book).passed
 
 
 def test_only_the_first_twenty_findings_are_listed(dagster_book: DagsterBook) -> None:
