@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from rag_pipeline.core.ids import DocId, hash_text
-from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Stage
+from rag_pipeline.core.models import DiscoveredDoc, DocFailure, Stage
 from rag_pipeline.core.sources import find_source
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
@@ -137,7 +137,6 @@ class StageDone:
         data_version: Hash of the stage's output; it changes whenever the output changes.
         counts: Figures about the stage's work. The keys are Dagster metadata names, such as
             `duration_s`.
-        chunks: The document's chunks if this is the chunking stage; empty for other stages.
         faults: The findings about the written points; only filled for the
             points stage.
         warnings: The parts of the document that could not be read; only filled for the parsing
@@ -148,7 +147,6 @@ class StageDone:
     doc_id: DocId
     data_version: str
     counts: Mapping[str, int | float | str]
-    chunks: tuple[Chunk, ...] = ()
     faults: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
 

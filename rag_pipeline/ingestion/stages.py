@@ -169,10 +169,8 @@ class DocInProgress:
         warnings: tuple[str, ...] = (),
     ) -> None:
         """Store the event of a finished stage; it replaces an earlier event of the same stage."""
-        chunks = self.chunks if stage is Stage.CHUNKS else ()
-        self.results[stage] = StageDone(
-            stage, self.doc.doc_id, data_version, counts, chunks, warnings=warnings
-        )
+        done = StageDone(stage, self.doc.doc_id, data_version, counts, warnings=warnings)
+        self.results[stage] = done
 
     def fail(self, stage: Stage, error: Exception) -> None:
         """Store the error of a stage as the document's failure, and drop a result of the stage."""

@@ -8,13 +8,13 @@ Storing an event takes Dagster several milliseconds. A run therefore records an 
 only if the UI does not show the same already, so that a rebuild of unchanged pages stays fast.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
 import dagster as dg
 
-from rag_pipeline.core.models import Chunk, DocFailure, Stage
+from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.rules import Finding
 from rag_pipeline.ingestion.context import (
     DocDeleted,
@@ -165,8 +165,6 @@ def _ingest(
         )
 
 
-_PREVIEW_CHUNKS = 20  # rows; the event log never deletes them
-_PREVIEW_CHARACTERS = 80
 _LISTED_FAILURES = 100
 _GROUP = 50  # documents whose verdicts are recorded together
 
@@ -225,7 +223,10 @@ class DocReports:
             # `context.log_event` would also keep each event in memory until the run ends, which is
             # too much for a rebuild: it processes all documents in one run.
             step = self._context.op_execution_context.get_step_execution_context()
-            event = partitions.materialize(done.stage, key, done.data_version, _describe(done))
+            metadata: dict[str, Any] = {**done.counts}
+            if "url" in metadata:
+                metadata["url"] = dg.MetadataValue.path(metadata["url"])
+            event = partitions.materialize(done.stage, key, done.data_version, metadata)
             dg.DagsterEvent.asset_materialization(step, event)
         if done.stage is Stage.POINTS and (
             is_new or self._verdicts.get(key) is not (not done.faults)
@@ -248,41 +249,8 @@ def summarize(report: IngestionReport) -> dict[str, Any]:
     ):
         if texts:
             lines += ["", f"**{title}**", ""]
-            lines += [f"- {_escape_cell(text)}" for text in texts[:_LISTED_FAILURES]]
+            lines += [
+                f"- {' '.join(text.split()).replace('<', '&lt;')}"
+                for text in texts[:_LISTED_FAILURES]
+            ]
     return {**numbers, "report": dg.MetadataValue.md("\n".join(lines))}
-
-
-def _describe(result: StageDone) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
-    """Return the metadata of a finished stage: its counts and, for the chunks stage, a preview."""
-    metadata: dict[str, dg.MetadataValue[Any] | int | float | str] = dict(result.counts)
-    if "url" in metadata:
-        metadata["url"] = dg.MetadataValue.path(str(metadata["url"]))
-    if result.stage is Stage.CHUNKS:
-        metadata["preview"] = dg.MetadataValue.md(preview_chunks(result.chunks))
-    return metadata
-
-
-def preview_chunks(chunks: tuple[Chunk, ...]) -> str:
-    """Format the first 20 chunks of a document as a Markdown table, for the Dagster UI.
-
-    The columns are chunk index, content type, size in tokens, section heading, and the first 80
-    characters of the text.
-    """
-    rows = ["| # | type | tokens | section | text |", "|---|---|---|---|---|"]
-    for chunk in chunks[:_PREVIEW_CHUNKS]:
-        cells = (
-            str(chunk.chunk_index),
-            chunk.content_type.value,
-            str(chunk.token_count),
-            chunk.section_heading,
-            chunk.text[:_PREVIEW_CHARACTERS],
-        )
-        rows.append("| " + " | ".join(_escape_cell(cell) for cell in cells) + " |")
-    if len(chunks) > _PREVIEW_CHUNKS:
-        rows.append(f"\n{len(chunks) - _PREVIEW_CHUNKS} more chunks")
-    return "\n".join(rows)
-
-
-def _escape_cell(text: str) -> str:
-    """Put the text on one line and escape characters that would break a Markdown table cell."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -15,11 +15,9 @@ from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
 from rag_pipeline.orchestration.checks import DOCUMENT_CHECK
 from rag_pipeline.orchestration.dead_runs import PROCESS_TAG, name_process
-from rag_pipeline.orchestration.ingesting import preview_chunks
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import BOOK_INDEX, find_newest
 from rag_pipeline_tests.book import PAGES
-from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
 
 if TYPE_CHECKING:
@@ -150,7 +148,7 @@ def test_a_data_version_changes_only_if_the_output_of_its_stage_changes(
     assert moved == {"discovered_docs", "parsed_docs", "chunks", "qdrant_points"}
 
 
-def test_the_metadata_of_each_stage_contains_counts_and_a_chunk_preview(
+def test_the_metadata_of_each_stage_contains_counts(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
@@ -159,9 +157,6 @@ def test_the_metadata_of_each_stage_contains_counts_and_a_chunk_preview(
     assert metadata["parsed_docs"]["title"].value == "Large"
     assert metadata["parsed_docs"]["heading_count"].value == 3
     assert metadata["chunks"]["chunk_count"].value == 6
-    preview = metadata["chunks"]["preview"]
-    assert isinstance(preview, dg.MarkdownMetadataValue)
-    assert preview.value.count("\n") == 7
     assert metadata["embeddings"]["texts_embedded"].value == 6
     assert metadata["embeddings"]["tokens_embedded"].value > 200
     assert metadata["embeddings"]["cost_usd"].value > 0
@@ -287,16 +282,6 @@ def test_a_page_in_an_unreadable_folder_keeps_its_partition(dagster_book: Dagste
 def test_a_partition_without_a_document_fails(dagster_book: DagsterBook, partition: str) -> None:
     dagster_book.add_partitions(partition)
     assert not dagster_book.run(partition=partition).success
-
-
-def test_a_chunk_preview_is_a_valid_table_for_any_text() -> None:
-    chunks = tuple(make_chunk(index, "a | b\n<b>c</b> " * 30) for index in range(25))
-    lines = preview_chunks(chunks).splitlines()
-    assert len(lines) == 2 + 20 + 2
-    assert lines[-1] == "5 more chunks"
-    for line in lines[2:22]:
-        assert line.replace("\\|", "").count("|") == 6
-        assert "<" not in line
 
 
 class LosingStore:
