@@ -125,17 +125,15 @@ def audit_collection(context: IngestionContext, scan: Scan) -> CheckReport:
     pages = _list_pages(scan, scan.entries)
     page = next(pages, None)
     while page is not None:
-        read_count = 0
+        room = _OPENING_CHUNKS
         with closing(catalog.open(collection_id)) as store:
-            while page is not None and read_count < _OPENING_CHUNKS:
+            while page is not None and room > 0:
                 found, count = _audit_page(context, collection_id, page, store)
                 findings += found
-                read_count += count
+                known_count += count
+                room = 0 if catalog.is_wanted() else room - count
                 page = next(pages, None)
-                if catalog.is_wanted():
-                    break
             total = store.count()
-        known_count += read_count
         if page is not None and catalog.is_wanted():
             time.sleep(_GIVE_WAY_S)
     if total != known_count:
@@ -192,7 +190,9 @@ def _audit_page(
         stored[str(payload["doc_path"])][point_id] = payload
 
     def read(ids: Sequence[PointId]) -> Mapping[PointId, StoredPoint]:
-        return points or {each.point_id: each for each in store.fetch(ids, with_vectors=True)}
+        missing = [point_id for point_id in ids if point_id not in points]
+        found = store.fetch(missing, with_vectors=True) if missing else []
+        return points | {point.point_id: point for point in found}
 
     findings: list[Finding] = []
     for entry, doc in page:
