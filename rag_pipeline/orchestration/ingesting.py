@@ -14,6 +14,7 @@ from typing import Any
 
 import dagster as dg
 
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.rules import Finding
 from rag_pipeline.ingestion.context import (
@@ -28,7 +29,7 @@ from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration import partitions
 from rag_pipeline.orchestration.checks import judge, log_verdict, read_verdicts, reconcile
 from rag_pipeline.orchestration.dead_runs import begin_run
-from rag_pipeline.orchestration.resources import IngestConfig, Ingestion, refuse_fields
+from rag_pipeline.orchestration.resources import IngestConfig, Ingestion
 
 _DESCRIPTIONS = {
     Stage.DISCOVERED: "The Markdown files that Docusaurus builds, with the hash of their content.",
@@ -115,10 +116,17 @@ def read_request(config: IngestConfig) -> IngestionRequest:
     Raises:
         ConfigurationError: The config sets fields that would have no effect in this run.
     """
+    default, situation, useless = IngestConfig(), "with doc_ids", {"rebuild", "reread"}
     if config.doc_ids is None:
-        refuse_fields(config, {"delete_ids", "rewrite", "plan"}, "without doc_ids")
-    else:
-        refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
+        situation, useless = "without doc_ids", {"delete_ids", "rewrite", "plan"}
+    given = [
+        name
+        for name in IngestConfig.model_fields
+        if name in useless and getattr(config, name) != getattr(default, name)
+    ]
+    if given:
+        remedy = "Remove it from the run config, or start a run of its own for it"
+        raise ConfigurationError(", ".join(given), f"does not work {situation}", remedy)
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in config.model_dump().items()

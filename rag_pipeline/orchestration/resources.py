@@ -3,7 +3,7 @@
 # An ingestion needs neither the evaluation nor the question log, whose imports take half a second.
 # ruff: noqa: PLC0415
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import dagster as dg
 import pydantic
 
 from rag_pipeline.adapters.connect import connect_services
-from rag_pipeline.core.errors import ConfigurationError, DatabaseUnavailableError
+from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.records import Answering
 from rag_pipeline.ingestion.context import (
@@ -74,28 +74,6 @@ class IngestConfig(dg.Config):
             "doc_ids."
         ),
     )
-
-
-def refuse_fields(config: IngestConfig, names: Collection[str], situation: str) -> None:
-    """Refuse a run config that sets fields without an effect in its run.
-
-    Args:
-        config: The run config.
-        names: Names of the fields that have no effect.
-        situation: What takes their effect away, such as `with doc_ids`.
-
-    Raises:
-        ConfigurationError: One of the fields is set; the message names all that are set.
-    """
-    default = IngestConfig()
-    given = [
-        name
-        for name in IngestConfig.model_fields
-        if name in names and getattr(config, name) != getattr(default, name)
-    ]
-    if given:
-        remedy = "Remove it from the run config, or start a run of its own for it"
-        raise ConfigurationError(", ".join(given), f"does not work {situation}", remedy)
 
 
 class Ingestion:
