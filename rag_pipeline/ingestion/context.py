@@ -64,30 +64,19 @@ class IngestionContext:
         """The embedding space: the configured embedding model with the current format version."""
         return EmbeddingSpace(self.services.embedder.model, FORMAT_VERSION)
 
-    @property
-    def fingerprint(self) -> str:
-        """Hash of all settings that affect chunks, payloads or vectors, as 16 hex digits.
-
-        It does not include the sources of the book.
-        """
-        return compute_pipeline_fingerprint(
-            self.space, self.settings.chunk_limits, self.settings.site
-        )
-
     def fingerprint_of(self, doc_id: DocId) -> str:
-        """Return `fingerprint` for one document, with the meaning of its source.
+        """Return the pipeline fingerprint of a document, with the meaning of its source.
 
         A change of one source, such as a new path of a version, thus changes only its documents.
         """
         source = find_source(self.settings.sources or (), doc_id)
         key = source.prefix if source else None
         if key not in self._fingerprints:  # a sensor asks for each document at each tick
-            fingerprint = self.fingerprint
+            site = self.settings.site
             if source:  # the route of the docs folder is a part of the meaning of its source only
-                site = replace(self.settings.site, route_base_path="")
-                own = compute_pipeline_fingerprint(self.space, self.settings.chunk_limits, site)
-                fingerprint = hash_text(repr((own, source.meaning)))[:16]
-            self._fingerprints[key] = fingerprint
+                site = replace(site, route_base_path="")
+            own = compute_pipeline_fingerprint(self.space, self.settings.chunk_limits, site)
+            self._fingerprints[key] = hash_text(repr((own, source.meaning)))[:16] if source else own
         return self._fingerprints[key]
 
 

@@ -200,7 +200,8 @@ def hash_plan(context: IngestionContext, collection_id: str, docs: Iterable[Disc
         docs: The documents of a run, in any order.
     """
     files = sorted((doc.doc_id, doc.sha256, context.fingerprint_of(doc.doc_id)) for doc in docs)
-    return hash_text(repr((context.fingerprint, collection_id, files)))[:16]
+    settings = (str(context.space), context.settings.chunk_limits, context.settings.site)
+    return hash_text(repr((settings, collection_id, files)))[:16]
 
 
 def check_plan(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:

@@ -32,7 +32,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.ids import DocId, PointId, to_point_id
 from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, Payload, Stage
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore, StoredPoint
+from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore
 from rag_pipeline.core.rules import Finding, check_documents, find_shared_addresses
 from rag_pipeline.core.threads import LeavableThreads
 from rag_pipeline.core.vectors import Point
@@ -395,21 +395,20 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
     limits, dim = run.context.settings.chunk_limits, run.context.space.model.dim
     chunks = {work.doc.doc_id: work.chunks for work in group}
     try:
-        found = check_documents(chunks, _read_back(group, store), limits, dim)
+        fields = store.scroll_fields(("doc_path",), PointFilter.any_of(doc_path=tuple(chunks)))
+        ids = [point_id for point_id, _ in fields]
+        points = (
+            point
+            for at in range(0, len(ids), PART_CHUNKS)
+            for point in store.fetch(ids[at : at + PART_CHUNKS], with_vectors=True)
+        )
+        found = check_documents(chunks, points, limits, dim)
     except StoreError as error:
         detail = f"the points cannot be read back: {error}"
         found = {doc_id: (Finding("points_equal_chunks", doc_id, "", detail),) for doc_id in chunks}
     for work in group:
         faults = found[work.doc.doc_id]
         work.results[Stage.POINTS] = replace(work.results[Stage.POINTS], faults=faults)
-
-
-def _read_back(group: Sequence[DocInProgress], store: PointStore) -> Iterator[StoredPoint]:
-    """Yield all points of documents with their vectors, read in parts."""
-    where = PointFilter.any_of(doc_path=[work.doc.doc_id for work in group])
-    ids = [point_id for point_id, _ in store.scroll_fields(("doc_path",), where)]
-    for start in range(0, len(ids), PART_CHUNKS):
-        yield from store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True)
 
 
 def delete_docs(run: IngestionRun, doc_ids: Iterable[DocId]) -> Iterator[DocDeleted | DocFailure]:
