@@ -10,6 +10,7 @@ import bisect
 import math
 import re
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.ids import hash_text, make_chunk_id
@@ -76,31 +77,6 @@ class Unit:
         return source[self.start : self.end].rstrip().endswith(":")
 
 
-def cut_units(source: str, units: Sequence[Unit], longest: int, cap: int) -> list[Unit]:
-    """Count the tokens of a section's units, and cut long prose into smaller units.
-
-    Code blocks, tables and formulas are never cut.
-
-    Args:
-        source: The document's source.
-        units: Whole blocks of one section.
-        longest: A prose unit with more tokens than this is cut into sentences.
-        cap: A sentence with more tokens than this is cut into pieces.
-
-    Returns:
-        The units in source order, with their token counts.
-    """
-    cut: list[Unit] = []
-    for unit in units:
-        measured = measure(unit)
-        if unit.block.is_atomic or measured.tokens <= longest:
-            cut.append(measured)
-        else:
-            pieces = cut_sentences(source, unit)
-            cut.extend(part for piece in pieces for part in _cut_long(source, piece, cap))
-    return cut
-
-
 def measure(unit: Unit) -> Unit:
     """Return the unit with its token count filled in: the text's tokens plus 1 for a line break."""
     return replace(unit, tokens=count_tokens(unit.text.strip()) + 1)
@@ -132,27 +108,34 @@ def cut_parts(
         The units of each part, at most `limits.max_tokens` tokens. A code block, table or formula
         that is longer than that is a part of its own.
     """
-    cap = max(limits.max_tokens - 2 * limits.overlap_tokens, limits.max_tokens // 2, 1)
-    units = cut_units(parsed.source, section, min(limits.min_tokens, cap), cap)
-    parts = [
-        part
-        for run in _split_at_oversized(units, limits.max_tokens)
-        for part in _cut_evenly(_group(parsed.source, run, limits.max_tokens), limits, cap)
-    ]
-    yield from _keep_bound(parsed, parts, limits.max_tokens)
-
-
-def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list[Unit]]:
-    """Split units into runs. Code, tables and formulas over `max_tokens` are runs of their own."""
-    run: list[Unit] = []
-    for unit in units:
-        if unit.block.is_atomic and unit.tokens > max_tokens:
-            yield from ([run] if run else [])
-            yield [unit]
-            run = []
+    source, max_tokens = parsed.source, limits.max_tokens
+    cap = max(max_tokens - 2 * limits.overlap_tokens, max_tokens // 2, 1)
+    longest = min(limits.min_tokens, cap)
+    units: list[Unit] = []
+    for unit in map(measure, section):
+        if unit.block.is_atomic or unit.tokens <= longest:
+            units.append(unit)
         else:
-            run.append(unit)
-    yield from ([run] if run else [])
+            pieces = cut_sentences(source, unit)
+            units.extend(part for piece in pieces for part in _cut_long(source, piece, cap))
+    parts: list[list[Unit]] = []
+    for is_oversized, run in groupby(
+        units, key=lambda unit: unit.block.is_atomic and unit.tokens > max_tokens
+    ):
+        if is_oversized:
+            parts += [[unit] for unit in run]
+        else:
+            parts += _cut_evenly(_group(source, list(run), max_tokens), limits, cap)
+    pending = parts[::-1]
+    while pending:
+        part = pending.pop()
+        estimate = sum(unit.tokens for unit in part)
+        is_close = len(part) > 1 and estimate > max_tokens * 0.9
+        # The joined text can have more tokens than the sum of its units.
+        if is_close and count_tokens(read_span(parsed, part[0].start, part[-1].end)) > max_tokens:
+            pending += [part[len(part) // 2 :], part[: len(part) // 2]]
+        else:
+            yield part
 
 
 def _group(source: str, units: Sequence[Unit], max_tokens: int) -> list[list[Unit]]:
@@ -200,24 +183,6 @@ def _cut_evenly(groups: Sequence[list[Unit]], limits: ChunkLimits, cap: int) -> 
         if sum(unit.tokens for unit in joined) <= limits.max_tokens:
             parts[-2:] = [joined]
     return parts
-
-
-def _keep_bound(
-    parsed: ParsedDoc, parts: Sequence[Sequence[Unit]], max_tokens: int
-) -> Iterator[Sequence[Unit]]:
-    """Yield the parts in order; halve each part of several units that exceeds `max_tokens` tokens.
-
-    The joined text of a part is counted, because it can have more tokens than the sum of its units.
-    """
-    pending = list(reversed(parts))
-    while pending:
-        part = pending.pop()
-        estimate = sum(unit.tokens for unit in part)
-        is_close = len(part) > 1 and estimate > max_tokens * 0.9
-        if is_close and count_tokens(read_span(parsed, part[0].start, part[-1].end)) > max_tokens:
-            pending += [part[len(part) // 2 :], part[: len(part) // 2]]
-        else:
-            yield part
 
 
 def _cut_at(unit: Unit, spans: Iterator[tuple[int, int]]) -> Iterator[Unit]:
