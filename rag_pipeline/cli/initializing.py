@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -188,26 +189,22 @@ def _detect(
     """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
     config = detection.find_site_config(Path(site))
     named = detection.read_site_file(config.parent / SETTINGS_FILE).get("docs_dir")
-
-    def detect(*, run: bool) -> detection.DetectedSite:
-        return detection.detect_site(
-            Path(site),
-            tell,
-            run_config=run,
-            plugin_id=docs_plugin,
-            docs_dir=None if named is None else config.parent / str(named),
-        )
-
+    docs_dir = None if named is None else config.parent / str(named)
+    detect = partial(
+        detection.detect_site, Path(site), tell, plugin_id=docs_plugin, docs_dir=docs_dir
+    )
     if run_config:
-        return detect(run=True)
+        return detect(run_config=True)
     try:
-        found = detect(run=False)
-        is_complete = found.is_complete and all(one.value is not None for one in found.values)
+        found = detect(run_config=False)
     except ConfigurationError:
         if may_ask and has_consent(config):
-            return detect(run=True)
+            return detect(run_config=True)
         raise
-    return detect(run=True) if not is_complete and may_ask and has_consent(config) else found
+    is_complete = found.is_complete and all(one.value is not None for one in found.values)
+    if not is_complete and may_ask and has_consent(config):
+        return detect(run_config=True)
+    return found
 
 
 def _show_values(found: detection.DetectedSite) -> list[str]:
