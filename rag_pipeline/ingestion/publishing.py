@@ -195,7 +195,7 @@ class BuiltSite:
         """Return the address of a page or file from its path, which has the base URL."""
         return self.host + encode_target(encode_path(path))
 
-    def resolve(self, page: SitePage, target: str, *, is_image: bool) -> str | None:
+    def resolve(self, page: SitePage, target: str, is_image: bool) -> str | None:  # noqa: FBT001  # signature of ResolveLink
         """Return the address of a link's target as it is written in the source of a page.
 
         Targets that Docusaurus accepts are supported: Markdown files, paths with and without the
@@ -562,10 +562,7 @@ def _write_page_text(site: BuiltSite, page: SitePage) -> str:
         return "\n\n".join(part for part in parts if part) + "\n"
     settings = SiteSettings(markdown_format=MarkdownFormat(site.markdown_format))
     doc_path = page.source.relative_to(site.root).as_posix()
-
-    def resolve(target: str, is_image: bool) -> str | None:  # noqa: FBT001  # signature of ResolveLink
-        return site.resolve(page, target, is_image=is_image)
-
+    resolve = partial(site.resolve, page)
     return render_page(doc_path, page.source, find_root(site.root), settings, page.title, resolve)
 
 
