@@ -92,8 +92,10 @@ def parse_doc(
         DocumentReadError: The file cannot be read.
         FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
-    source = read_doc(doc) if source is None else source
-    imported = read_doc_imports(doc, source) if imported is None else imported
+    if source is None:
+        source = read_doc(doc)
+    if imported is None:
+        imported = read_doc_imports(doc, source)
     text = normalize_source(source)
     spec = None
     if is_spec(doc.doc_id):
@@ -126,22 +128,16 @@ def parse_doc(
     splicer = Splicer(doc.doc_id, imported, site, warnings=problems)
     if content.uses:
         page = splicer.splice_page(text, content, _locate(doc))
-        own = tuple(
+        own = (
             replace(heading, line=find_page_line(page.origins, heading.line))
             for heading in page.headings
         )
-        document = replace(document, headings=own)
+        document = replace(document, headings=tuple(own))
         parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
     else:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
-    parsed = _find_images(parsed, doc, site)
-    entry = imported.get(MANIFEST_FILE)
-    if not entry:
-        return parsed
-    document, differences = take_addresses(parsed.document, read_page(entry))
-    warnings = parsed.notes.warnings + differences
-    return replace(parsed, document=document, notes=replace(parsed.notes, warnings=warnings))
+    return _take_built_page(_find_images(parsed, doc, site), imported)
 
 
 def parse_docs(
@@ -218,6 +214,16 @@ def _append(content: PageContent, text: str) -> PageContent:
     """Return a page with a part of its API after its last block."""
     use = Use("", component="api", text=text)
     return replace(content, uses=(*content.uses, (len(content.blocks) - 1, use)))
+
+
+def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:
+    """Return a document with the addresses of the manifest, if the manifest has it."""
+    entry = imported.get(MANIFEST_FILE)
+    if not entry:
+        return parsed
+    document, differences = take_addresses(parsed.document, read_page(entry))
+    notes = replace(parsed.notes, warnings=parsed.notes.warnings + differences)
+    return replace(parsed, document=document, notes=notes)
 
 
 def _read_values(source: str, front_matter: FrontMatter) -> dict[str, str]:
