@@ -100,11 +100,6 @@ class IngestionReport:
                 self.components_left_out[name] = self.components_left_out.get(name, 0) + 1
             self.docs_processed += event.stage is Stage.POINTS
             self.warnings += event.warnings
-            if event.counts.get("invalid_line"):
-                self.warnings.append(
-                    f"{event.doc_id}: line {event.counts['invalid_line']} contains bytes that are "
-                    "not UTF-8. They are shown as \ufffd; save the file as UTF-8"
-                )
         elif isinstance(event, DocFailure):
             self.docs_failed += 1
             self.failures.append(event)

@@ -217,12 +217,13 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
         "components_left_out": " ".join(parsed.notes.components),
         "duration_s": time.perf_counter() - start,
     }
-    if invalid_line := find_invalid_line(data):
-        counts["invalid_line"] = invalid_line
     warnings = parsed.notes.warnings
     if has_open_front_matter(parsed.source):
         problem = "the front matter has no `---` at its end, so it was read as text. Add that line"
         warnings = (*warnings, f"{doc.doc_id}: {problem}")
+    if invalid_line := find_invalid_line(data):
+        problem = f"line {invalid_line} contains bytes that are not UTF-8. They are shown as \ufffd"
+        warnings = (*warnings, f"{doc.doc_id}: {problem}; save the file as UTF-8")
     version = hash_text(repr((document, parsed.source)))[:16]
     work.keep_result(Stage.PARSED, version, counts, warnings)
 
