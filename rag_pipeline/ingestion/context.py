@@ -5,7 +5,6 @@ Dagster, the command line and the ingestion report all read the same events.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
@@ -87,7 +86,7 @@ def compute_pipeline_fingerprint(
 
     A document that was indexed with another fingerprint is indexed again.
     """
-    return hashlib.sha256(repr((str(space), limits, site)).encode()).hexdigest()[:16]
+    return hash_text(repr((str(space), limits, site)))[:16]
 
 
 def now_utc() -> str:

@@ -11,7 +11,6 @@ points, the new points or both, and the next run repairs the document.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import time
@@ -29,7 +28,7 @@ from rag_pipeline.core.errors import (
     StoreNotWritableError,
     StoreUnavailableError,
 )
-from rag_pipeline.core.ids import DocId, PointId, to_point_id
+from rag_pipeline.core.ids import DocId, PointId, hash_text, to_point_id
 from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, Payload, Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols import LedgerFailure, PointFilter, PointStore
@@ -505,7 +504,7 @@ def compute_data_version(payloads: Mapping[PointId, Payload]) -> str:
     """Return a hash of a document's payloads, without the times of ingestion, as 16 hex digits."""
     contents = [[point_id, _contents(payload)] for point_id, payload in sorted(payloads.items())]
     text = json.dumps(contents, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hash_text(text)[:16]
 
 
 def _contents(payload: Payload) -> Payload:

@@ -3,7 +3,6 @@
 The sensor starts ingestion runs when the docs folder has changed.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from typing import Any, Final
 import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import DiscoveredDoc, Stage
 from rag_pipeline.core.protocols import LedgerFailure
 from rag_pipeline.ingestion.planning import (
@@ -146,7 +146,7 @@ def _find_changes(
         entries = sorted((str(key), entry.version) for key, entry in scan.entries.items())
         failures = sorted((str(key), one.failed_at) for key, one in scan.failures.items())
         state = (scan.collection_id, entries, failures, last)
-        cursor = hashlib.sha256(repr(state).encode()).hexdigest()[:16]
+        cursor = hash_text(repr(state))[:16]
         if cursor != context.cursor:
             reconcile(context.instance, ingestion.context, scan)
     found = _request_runs(context, ingestion, scan, runs)
@@ -211,7 +211,7 @@ def _make_request(
     if book.settings.database_url and scan.collection_id:
         config["plan"] = hash_plan(book, scan.collection_id, docs)
     content = [[(doc.doc_id, doc.sha256, book.fingerprint_of(doc.doc_id)) for doc in docs]]
-    digest = hashlib.sha256(json.dumps([content, delete_ids]).encode()).hexdigest()[:16]
+    digest = hash_text(json.dumps([content, delete_ids]))[:16]
     return dg.RunRequest(
         job_name=INGEST_JOB.name,
         run_config={"ops": {"ingestion": {"config": config}}},
