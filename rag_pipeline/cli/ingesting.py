@@ -271,7 +271,7 @@ def _ingest_in_parts(context: IngestionContext, scan: Scan) -> IngestionReport:
     for start in range(0, len(doc_ids), size):
         page = tuple(doc_ids[start : start + size])
         gone = scan.delete if start + size >= len(doc_ids) else ()
-        whole.merge(run_job(context, IngestionRequest(page, gone), scan, len(page)))
+        run_job(context, IngestionRequest(page, gone), scan, len(page), whole)
     for failure in scan.discovery.failures:
         whole.add(failure)
     # Each run counts the documents of earlier runs as unchanged, so these totals are set here.
@@ -305,7 +305,11 @@ def correct_history(context: IngestionContext) -> None:
 
 
 def run_job(
-    context: IngestionContext, request: IngestionRequest, scan: Scan | None, doc_count: int
+    context: IngestionContext,
+    request: IngestionRequest,
+    scan: Scan | None,
+    doc_count: int,
+    earlier: IngestionReport | None = None,
 ) -> IngestionReport:
     """Run the Dagster ingestion job in this process with a progress bar, and return its report.
 
@@ -316,6 +320,7 @@ def run_job(
         request: What to ingest.
         scan: The command's scan of the docs folder, for reuse; with None the run scans by itself.
         doc_count: Number of documents that the run will process, for the progress bar.
+        earlier: The report of earlier runs, to which this run is added.
 
     Raises:
         MissingDependencyError: Dagster is not installed.
@@ -329,7 +334,7 @@ def run_job(
 
     require_packages("pipeline", "dagster")
     prepare_dagster_home(context.settings)
-    report = IngestionReport()
+    report = earlier or IngestionReport()
     last: list[IngestionEvent] = []
     with IngestionProgress(doc_count) as progress:
         # The progress is shown before Dagster is imported, which takes seconds.

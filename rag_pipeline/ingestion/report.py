@@ -81,7 +81,11 @@ class IngestionReport:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, event: IngestionEvent) -> None:
-        """Add the figures of one event of the run to the totals."""
+        """Add the figures of one event of a run to the totals.
+
+        Several runs may follow each other, each for other documents of the same docs folder. The
+        numbers of discovered and unchanged documents are those of the last run.
+        """
         if isinstance(event, RunPlanned):
             scan, unchanged = event.scan, event.unchanged
             self.run_id, self.collection_id = event.run_id, scan.collection_id
@@ -89,7 +93,7 @@ class IngestionReport:
             self.docs_unchanged = len(unchanged)
             self.docs_draft = len(scan.discovery.drafts)
             self.docs_unlisted = len(scan.discovery.unlisted)
-            self.warnings += scan.discovery.notes
+            self._warn(scan.discovery.notes)
             self.chunks_unchanged += sum(scan.entries[doc.doc_id].chunk_count for doc in unchanged)
         elif isinstance(event, StageDone):
             for count in event.counts.keys() & _SUMMED:
@@ -99,7 +103,7 @@ class IngestionReport:
             for name in str(event.counts.get("components_left_out", "")).split():
                 self.components_left_out[name] = self.components_left_out.get(name, 0) + 1
             self.docs_processed += event.stage is Stage.POINTS
-            self.warnings += event.warnings
+            self._warn(event.warnings)
         elif isinstance(event, DocFailure):
             self.docs_failed += 1
             self.failures.append(event)
@@ -107,24 +111,11 @@ class IngestionReport:
             self.docs_deleted += 1
             self.chunks_deleted += event.point_count
         elif isinstance(event, RunEnded):
-            self.duration_s = event.duration_s
-            self.warnings += event.warnings
+            self.duration_s += event.duration_s
+            self._warn(event.warnings)
 
-    def merge(self, other: IngestionReport) -> None:
-        """Add the totals of a later run that processed other documents of the same docs folder.
-
-        `docs_discovered`, `docs_unchanged` and `chunks_unchanged` describe the whole folder and
-        keep their values. `run_id` and `collection_id` are taken from `other`.
-        """
-        self.run_id, self.collection_id = other.run_id, other.collection_id
-        for name in _NUMBERS - _OF_FOLDER:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for stage, seconds in other.stage_seconds.items():
-            self.stage_seconds[stage] += seconds
-        for name, pages in other.components_left_out.items():
-            self.components_left_out[name] = self.components_left_out.get(name, 0) + pages
-        self.failures += other.failures
-        self.warnings += [one for one in other.warnings if one not in self.warnings]
+    def _warn(self, warnings: Iterable[str]) -> None:
+        self.warnings += [one for one in warnings if one not in self.warnings]
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the report as a JSON object, with seconds rounded to three decimals."""
@@ -307,11 +298,6 @@ def _show(value: object, unset: str) -> str:
 
 
 _NUMBERS: Final = {one.name for one in fields(IngestionReport) if one.type in {"int", "float"}}
-_OF_FOLDER: Final = {
-    *("docs_discovered", "docs_draft", "docs_unlisted", "docs_unchanged", "chunks_unchanged")
-}
-"""Numbers that describe the whole docs folder."""
-
 _NAMED_OTHERWISE: Final = {"tokens_reused": "tokens_saved", "windowed_chunks": "chunks_in_parts"}
 """Counts of a `StageDone` event that the report sums in a field with another name."""
 
