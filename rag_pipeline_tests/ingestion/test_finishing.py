@@ -47,14 +47,6 @@ def test_an_entry_that_another_run_deleted_does_not_come_back(tmp_path: Path) ->
     assert ledger.entries() == {}
 
 
-def test_new_modification_times_are_recorded_if_no_ingestion_runs(book: Book) -> None:
-    scan = scan_docs(book.build_context())
-    assert scan.is_up_to_date
-    refresh_ledger_if_idle(book.build_context(), scan)
-    entries = open_ledger(book, scan).entries()
-    assert {doc_id for doc_id, entry in entries.items() if entry.mtime_ns == 7} == {"intro.md"}
-
-
 def test_new_modification_times_wait_for_the_end_of_a_running_ingestion(book: Book) -> None:
     context = book.build_context()
     scan = scan_docs(context)
