@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
     from rag_pipeline.core.vectors import ChunkVectors
-    from rag_pipeline.ingestion.context import IngestionEvent
+    from rag_pipeline.ingestion.events import IngestionEvent
 
 LIMITS: Final = ChunkLimits(min_tokens=30, target_tokens=45, max_tokens=80, overlap_tokens=10)
 SITE: Final = SiteSettings("/book/", "docs", trailing_slash=False)

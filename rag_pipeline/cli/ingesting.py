@@ -20,7 +20,8 @@ from rag_pipeline.core.errors import ConfigurationError, StoreDamagedError, requ
 if TYPE_CHECKING:
     from rag_pipeline.core.models import DocFailure
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.context import IngestionContext, IngestionEvent, IngestionRequest
+    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+    from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.planning import Scan
     from rag_pipeline.ingestion.report import IngestionReport
 
@@ -328,7 +329,7 @@ def run_job(
         Exception: The ingestion ended with an error, which is raised unchanged.
     """
     from rag_pipeline.cli.terminal import IngestionProgress
-    from rag_pipeline.ingestion.context import RunEnded, RunFailed
+    from rag_pipeline.ingestion.events import RunEnded, RunFailed
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.instance import prepare_dagster_home
 

@@ -13,7 +13,7 @@ from rag_pipeline.adapters.connect import read_running_ingestion
 from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.cli.output import tell
 from rag_pipeline.core.errors import DOCUMENT_MISSING
-from rag_pipeline.ingestion.context import IngestionEvent, ends_document
+from rag_pipeline.ingestion.events import IngestionEvent, ends_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

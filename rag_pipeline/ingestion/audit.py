@@ -28,8 +28,9 @@ from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import STRAY, WRONG_MODEL, CheckReport, Finding, check_documents
 from rag_pipeline.ingestion import planning
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, RunPlanned
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.discovery import Discovery
+from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import compute_data_version

@@ -11,8 +11,8 @@ from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.sources import DEFAULT_EDITION, Source, find_source
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.context import DocDeleted, RunEnded, RunPlanned, StageDone
 from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunPlanned, StageDone
 from rag_pipeline.ingestion.parsing import parse_docs
 from rag_pipeline.ingestion.planning import Scan, find_ledger
 from rag_pipeline.ingestion.site.detection import name_some
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
-    from rag_pipeline.ingestion.context import IngestionContext, IngestionEvent
+    from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.events import IngestionEvent
 
 
 @dataclass(slots=True)

@@ -36,15 +36,8 @@ from rag_pipeline.core.rules import Finding, check_documents, find_shared_addres
 from rag_pipeline.core.threads import LeavableThreads
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion import planning
-from rag_pipeline.ingestion.context import (
-    DocDeleted,
-    IngestionContext,
-    IngestionRequest,
-    RunEnded,
-    RunFailed,
-    RunPlanned,
-    now_utc,
-)
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
+from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunFailed, RunPlanned
 from rag_pipeline.ingestion.site.detection import check_sources
 from rag_pipeline.ingestion.stages import (
     PART_CHUNKS,
@@ -60,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.protocols import Announce
-    from rag_pipeline.ingestion.context import IngestionEvent
+    from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.planning import Scan
 
 

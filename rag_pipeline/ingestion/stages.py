@@ -29,7 +29,8 @@ from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, StageDone, now_utc
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest, now_utc
+from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.markdown.source import (
     find_invalid_line,
     has_open_front_matter,

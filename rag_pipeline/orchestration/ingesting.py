@@ -17,13 +17,8 @@ import dagster as dg
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.rules import Finding
-from rag_pipeline.ingestion.context import (
-    DocDeleted,
-    IngestionEvent,
-    IngestionRequest,
-    RunPlanned,
-    StageDone,
-)
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned, StageDone
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration import partitions

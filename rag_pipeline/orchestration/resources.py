@@ -16,13 +16,8 @@ from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.records import Answering
-from rag_pipeline.ingestion.context import (
-    IngestionContext,
-    IngestionEvent,
-    IngestionRequest,
-    RunEnded,
-    RunFailed,
-)
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+from rag_pipeline.ingestion.events import IngestionEvent, RunEnded, RunFailed
 from rag_pipeline.ingestion.planning import Scan
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline.ingestion.site.detection import settle_site

@@ -14,7 +14,7 @@ from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import DocFailure, Figure, Stage
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.ingestion.context import StageDone
+from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.retrieval import Mode, Query, QueryFilters
 from rag_pipeline_tests.answering.factories import FixedRetriever

@@ -15,13 +15,8 @@ from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion import planning
 from rag_pipeline.ingestion import run as run_module
-from rag_pipeline.ingestion.context import (
-    IngestionRequest,
-    RunEnded,
-    RunFailed,
-    RunPlanned,
-    StageDone,
-)
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book, replace_services
@@ -32,7 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.protocols import PointStore
-    from rag_pipeline.ingestion.context import IngestionContext, IngestionEvent
+    from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.planning import Scan
 
 

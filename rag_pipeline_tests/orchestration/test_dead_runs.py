@@ -21,7 +21,7 @@ from rag_pipeline.adapters.database.postgres import (
     connect_postgres,
 )
 from rag_pipeline.core.errors import DatabaseUnavailableError
-from rag_pipeline.ingestion.context import RunFailed, StageDone
+from rag_pipeline.ingestion.events import RunFailed, StageDone
 from rag_pipeline.orchestration import dead_runs
 from rag_pipeline.orchestration.dead_runs import (
     LOCATION,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rag_pipeline.core.protocols import RunLocks
-    from rag_pipeline.ingestion.context import IngestionEvent
+    from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,8 @@ from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.ingestion.context import IngestionRequest, StageDone
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.orchestration import instance
 from rag_pipeline.orchestration.launch import run_ingest_job
 from rag_pipeline.orchestration.resources import Ingestion

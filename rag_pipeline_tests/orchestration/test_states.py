@@ -14,7 +14,7 @@ import pytest
 
 from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.ingestion.context import StageDone
+from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.evaluation.book import BookEvaluation
-    from rag_pipeline.ingestion.context import IngestionEvent
+    from rag_pipeline.ingestion.events import IngestionEvent
 
 
 def open_book(
