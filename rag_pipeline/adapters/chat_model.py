@@ -10,6 +10,7 @@ import asyncio
 import json
 import math
 import re
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -17,10 +18,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from rag_pipeline.adapters.chat_replies import EventReader, ask_context, read_lines
+from rag_pipeline.adapters.chat_replies import EventReader, ask_context, read_lines, read_start
 from rag_pipeline.adapters.http import (
     UNREADABLE,
-    RequestLine,
     Service,
     acall_with_retries,
     name_host,
@@ -41,8 +41,6 @@ from rag_pipeline.core.text.terms import count_tokens
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
-    import openai
-
     from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.protocols import ChatMessage
 
@@ -51,45 +49,6 @@ DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 
 TRANSIENT_STATUSES: Final = frozenset({408, 409, 429})
 """HTTP statuses below 500 after which OpenAI's own client retries a request."""
-
-
-def read_reason(error: openai.APIStatusError) -> str:
-    """Return the service's own words about a failed request.
-
-    OpenAI's client has them only if they stand where OpenAI's own service puts them. Otherwise the
-    result is the text of the response.
-    """
-    said = error.message
-    if not said.startswith("Error code: ") or len(said) > len("Error code: 000"):
-        return said
-    return error.response.text.strip() or said
-
-
-def translate_error(error: openai.APIError, service: Service, timeout_s: float) -> RagPipelineError:
-    """Return this package's error for an error that OpenAI's client raised.
-
-    Raise the result with `from None`, because the client's own message may contain parts of the
-    key.
-
-    Args:
-        error: Error of the client.
-        service: The service that was called.
-        timeout_s: Time limit of the call in seconds, for the message.
-    """
-    import openai  # noqa: PLC0415  # already loaded, because it raised the error
-
-    if isinstance(error, openai.APITimeoutError):
-        return service.describe_late(timeout_s)
-    if isinstance(error, openai.APIStatusError):
-        return service.translate_status(
-            error.status_code,
-            read_reason(error),
-            error.response.headers.get("retry-after"),
-            has_quota=error.code != "insufficient_quota",
-        )
-    if isinstance(error, openai.APIConnectionError):
-        return service.describe_unreachable(error.__cause__)
-    return service.describe_unreadable(error)
 
 
 DEFAULT_MODEL: Final = "gpt-4o-mini"
@@ -249,7 +208,7 @@ class OpenAIChatModel:
             return
         self.habits.is_asked = True
         base_url = urlunsplit(urlsplit(self.url)._replace(query="")).removesuffix(_CHAT)
-        async with self.connect({}) as client:
+        async with self.connect() as client:
             size = await ask_context(client, base_url, self.name, self.headers)
         if size is not None and size >= _FEWEST_TOKENS:
             self.habits.context_tokens = self.habits.context_tokens or size
@@ -260,12 +219,11 @@ class OpenAIChatModel:
         """Return a stream of the answer. The request is sent when the first piece is read."""
         return OpenAIChatStream(self, messages, stop)
 
-    def connect(self, hooks: dict[str, list[Callable[..., Any]]]) -> httpx2.AsyncClient:
+    def connect(self) -> httpx2.AsyncClient:
         """Return a client for one answer, so that an abort ends no connection of another answer."""
         with reading_environment():
             return httpx2.AsyncClient(
                 verify=self._certificates,
-                event_hooks=hooks,
                 timeout=httpx2.Timeout(None, connect=self.timeout_s),
                 follow_redirects=True,
             )
@@ -379,11 +337,9 @@ class OpenAIChatStream:
     ) -> None:
         self.complete = True
         self._model = model
-        self._line = RequestLine()
         self._pieces = self._write(messages, stop)
-        self._deadline: asyncio.Timeout | None = None
+        self._deadline: asyncio.Timeout | None = None  # while a task waits for a piece
         self._is_closed = False
-        self._is_reading = False
 
     def __aiter__(self) -> Self:
         """Return the stream itself."""
@@ -393,31 +349,33 @@ class OpenAIChatStream:
         """Return the next piece of text."""
         if self._is_closed:
             raise StopAsyncIteration
-        self._is_reading = True
         try:
             async with asyncio.timeout(self._model.timeout_s) as self._deadline:
                 return await anext(self._pieces)
-        except TimeoutError:
-            raise self._model.describe_late() from None
-        except Exception:  # an abort can show up as any error of the client
+        except Exception as error:
             if self._is_closed:
                 raise StopAsyncIteration from None
+            if isinstance(error, TimeoutError):
+                raise self._model.describe_late() from None
             raise
         finally:
-            self._is_reading = False
+            self._deadline = None
+            if self._is_closed:
+                await self._pieces.aclose()
 
     async def aclose(self) -> None:
         """Abort the request. For a task that waits for a piece, the stream then ends."""
         self._is_closed = True
-        await self._line.ahang_up()
-        if not self._is_reading:
+        if self._deadline is None:
             await self._pieces.aclose()
+        elif not self._deadline.expired():
+            self._deadline.reschedule(asyncio.get_running_loop().time())
 
     async def _write(
         self, messages: Sequence[ChatMessage], stop: Sequence[str]
     ) -> AsyncGenerator[str, None]:
         model, reader = self._model, EventReader(self._model.max_tokens * _TOKEN_CHARS)
-        async with model.connect({"request": [self._line.aattach]}) as client:
+        async with model.connect() as client:
             response, body = await acall_with_retries(
                 partial(self._open, client, messages, stop),
                 longest_wait_s=LONGEST_WAIT_S,
@@ -427,7 +385,7 @@ class OpenAIChatStream:
             try:
                 async for line in read_lines(response):
                     piece = reader.feed(line)
-                    if reader.has_grown and self._deadline is not None:
+                    if reader.has_grown and self._deadline is not None and not self._is_closed:
                         loop = asyncio.get_running_loop()
                         self._deadline.reschedule(loop.time() + model.timeout_s)
                     if piece:
@@ -453,15 +411,14 @@ class OpenAIChatStream:
         """Send the request, in other forms if the server rejects a parameter by name."""
         model = self._model
         for _ in range(_MOST_CHANGES):
-            if self._line.hung_up:
-                raise model.describe_late()
             body = model.build_body(messages, stop)
             try:
                 request = client.build_request("POST", model.url, json=body, headers=model.headers)
                 response = await client.send(request, stream=True)
                 if response.is_success:
                     return response, body
-                text = await _read_body(response)
+                async with aclosing(response):
+                    text = (await read_start(response, _LONGEST_BODY)).decode("utf-8", "replace")
             except (httpx2.HTTPError, httpx2.InvalidURL, *UNREADABLE) as error:
                 raise model.describe_failure(error) from None
             if response.status_code not in _FORM_STATUSES or not model.learn(body, text):
@@ -488,19 +445,6 @@ def _authorize(host: str, api_key: str) -> dict[str, str]:
     if host.endswith(".azure.com"):
         return {"api-key": api_key}
     return {"Authorization": f"Bearer {api_key}"}
-
-
-async def _read_body(response: httpx2.Response) -> str:
-    """Read the text of an error response, at most a megabyte."""
-    data = b""
-    try:
-        async for part in response.aiter_bytes():
-            data += part
-            if len(data) > _LONGEST_BODY:
-                break
-    finally:
-        await response.aclose()
-    return data.decode("utf-8", "replace")
 
 
 def _read_message(text: str) -> tuple[str, bool]:

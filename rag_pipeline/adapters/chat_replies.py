@@ -47,6 +47,16 @@ async def read_lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
         yield rest.decode("utf-8", "replace").rstrip("\r")
 
 
+async def read_start(response: httpx2.Response, longest: int) -> bytes:
+    """Read a response until it ends or is longer than this number of bytes."""
+    data = b""
+    async for part in response.aiter_bytes():
+        data += part
+        if len(data) > longest:
+            break
+    return data
+
+
 class EventReader:
     """Collects the text of an answer from the lines of a reply.
 
@@ -283,11 +293,6 @@ async def _read(
         ):
             if not response.is_success:
                 return None
-            data = b""
-            async for part in response.aiter_bytes():
-                data += part
-                if len(data) > _LONGEST:
-                    return None
-            return json.loads(data)
+            return json.loads(await read_start(response, _LONGEST))
     except Exception:  # noqa: BLE001  # the size is only a hint
         return None

@@ -257,43 +257,6 @@ def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[
     return {"request": [begin]}
 
 
-class RequestLine:
-    """A handle with which the current request of an asynchronous HTTP client can be aborted.
-
-    The client must send only one request at a time. Retries and redirects are aborted too. Use the
-    handle only in the event loop of the client.
-
-    Attributes:
-        hung_up: True after `ahang_up` was called.
-    """
-
-    def __init__(self) -> None:
-        self.hung_up = False
-        self._stream: Any = None
-
-    async def aattach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
-        """Follow the connection that a request will use, so that `ahang_up` can end it.
-
-        Pass this method to the client as an event hook for requests.
-        """
-        request.extensions["trace"] = self._afollow
-
-    async def ahang_up(self) -> None:
-        """End the client's current connection and, as soon as it is made, each later one.
-
-        It closes the stream instead of the socket: uvloop does not give access to its sockets.
-        """
-        self.hung_up = True
-        if self._stream is not None:
-            await self._stream.aclose()
-
-    async def _afollow(self, event: str, details: dict[str, Any]) -> None:
-        if event.endswith(_CONNECTED):
-            self._stream = details["return_value"]
-            if self.hung_up:
-                await self.ahang_up()
-
-
 _Result = TypeVar("_Result")
 
 TRIES: Final = 3
