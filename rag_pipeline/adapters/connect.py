@@ -106,8 +106,6 @@ def connect_embedder(settings: Settings, catalog: CollectionCatalog | None = Non
     key_setting, url_setting = f"{provider}_api_key", f"{provider}_base_url"
     key = read_key(key_setting.upper(), getattr(settings, key_setting))
     base_url = read_url(url_setting.upper(), getattr(settings, url_setting))
-    from rag_pipeline.adapters.embedders.service import TextForm
-
     module = import_module(f"rag_pipeline.adapters.embedders.{provider}")
     build: type[ServiceEmbedder] = module.EMBEDDER
     return build(
@@ -117,11 +115,9 @@ def connect_embedder(settings: Settings, catalog: CollectionCatalog | None = Non
         base_url=base_url,
         batch_size=settings.embedding_batch_size,
         timeout_s=settings.embedding_timeout_s,
-        form=TextForm(
-            settings.embedding_max_tokens,
-            settings.embedding_query_prefix,
-            settings.embedding_document_prefix,
-        ),
+        max_tokens=settings.embedding_max_tokens,
+        query_prefix=settings.embedding_query_prefix,
+        document_prefix=settings.embedding_document_prefix,
     )
 
 

@@ -10,7 +10,6 @@ import httpx
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.embedders.service import (
-    BatchAnswer,
     Provider,
     ServiceEmbedder,
     is_too_large,
@@ -27,7 +26,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.adapters.embedders.service import Purpose
+    from rag_pipeline.adapters.embedders.service import BatchAnswer, Purpose
     from rag_pipeline.core.errors import RagPipelineError
 
 COHERE: Final = Provider(
@@ -110,7 +109,7 @@ class CohereEmbedder(ServiceEmbedder):
             raise self._service.describe_unreadable(error) from error
         if not isinstance(rows, list):
             raise self._service.describe_unreadable("no float vectors")
-        return BatchAnswer(rows, tokens)
+        return rows, tokens
 
     def _translate(self, error: ApiError) -> RagPipelineError:
         body = error.body.get("message", "") if isinstance(error.body, dict) else error.body

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from rag_pipeline.adapters.chat_model import (
-    DEFAULT_BASE_URL,
-    TRANSIENT_STATUSES,
-    read_reason,
-    translate_error,
-)
+from rag_pipeline.adapters.chat_model import DEFAULT_BASE_URL, TRANSIENT_STATUSES
 from rag_pipeline.adapters.chat_replies import find_context
 from rag_pipeline.adapters.embedders.service import (
-    BatchAnswer,
     Provider,
     ServiceEmbedder,
     is_too_large,
@@ -37,7 +31,7 @@ if TYPE_CHECKING:
 
     import openai
 
-    from rag_pipeline.adapters.embedders.service import Purpose
+    from rag_pipeline.adapters.embedders.service import BatchAnswer, Purpose
     from rag_pipeline.core.vectors import FloatVector
 
 OPENAI: Final = Provider(
@@ -138,28 +132,34 @@ class OpenAIEmbedder(ServiceEmbedder):
             charged = response.usage.prompt_tokens if response.usage else None
             tokens = None if charged is None else int(charged)
         except openai.APIStatusError as error:
-            reason = read_reason(error)
+            reason = _read_reason(error)
             if encoding == "base64" and _ENCODING.search(reason) is not None:
                 self._encoding = "float"
                 return self._request(texts, purpose)
-            translated = translate_error(error, self._service, self._timeout_s)
+            waits = error.response.headers.get("retry-after")
+            has_quota = error.code != "insufficient_quota"
+            translated = self._service.translate_status(
+                error.status_code, reason, waits, has_quota=has_quota
+            )
             if is_too_large(error.status_code, reason):
                 translated = EmbeddingTooLargeError(str(translated))
-            raise translated from None
-        except openai.APIError as error:
-            raise translate_error(error, self._service, self._timeout_s) from None
-        except UNREADABLE as error:
-            raise self._service.describe_unreadable(error) from error
+            raise translated from None  # the client's own messages may contain parts of the key
+        except openai.APITimeoutError:
+            raise self._service.describe_late(self._timeout_s) from None
+        except openai.APIConnectionError as error:
+            raise self._service.describe_unreachable(error.__cause__) from None
+        except (openai.APIError, *UNREADABLE) as error:
+            raise self._service.describe_unreadable(error) from None
         given = [number for number in numbers if number is not None]
         if (
             len(given) < len(numbers) or len({*given}) == 1
         ):  # some servers leave the index out, or 0
-            return BatchAnswer(rows, tokens)
+            return rows, tokens
         if len(set(given)) < len(given):
             message = f"{self._service.place} returned two vectors with the same index"
             raise EmbeddingError(f"{message}. Check OPENAI_BASE_URL and EMBEDDING_MODEL")
         order = sorted(range(len(given)), key=given.__getitem__)
-        return BatchAnswer([rows[place] for place in order], tokens)
+        return [rows[place] for place in order], tokens
 
 
 EMBEDDER: Final = OpenAIEmbedder
@@ -173,3 +173,15 @@ def _decode(embedding: list[float] | str) -> list[float] | FloatVector:
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     return embedding
+
+
+def _read_reason(error: openai.APIStatusError) -> str:
+    """Return the service's own words about a failed request.
+
+    OpenAI's client has them only if they stand where OpenAI's own service puts them. Otherwise the
+    result is the text of the response.
+    """
+    said = error.message
+    if not said.startswith("Error code: ") or len(said) > len("Error code: 000"):
+        return said
+    return error.response.text.strip() or said

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector
 
     Purpose: TypeAlias = Literal["document", "query"]
+    BatchAnswer: TypeAlias = tuple[Sequence[Sequence[float] | np.ndarray], int | None]
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -40,21 +41,6 @@ PASSAGE_WAIT_S: Final = 60.0
 
 QUERY_WAIT_S: Final = 2.0
 """Longest single wait while a question is embedded, because a reader is waiting."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextForm:
-    """The form in which a model expects its texts.
-
-    Attributes:
-        max_tokens: Largest number of tokens in one text. 0 for the provider's limit.
-        query_prefix: Text before each question, such as `query: `.
-        document_prefix: Text before each text to be found, such as `passage: `.
-    """
-
-    max_tokens: int = 0
-    query_prefix: str = ""
-    document_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +91,6 @@ class Provider:
             problem = f"model {model} has {own} dimensions, not {dim}"
             raise ConfigurationError("EMBEDDING_DIM", problem, f"Set it to {own}, or to 0")
         return dim or own
-
-
-_PLAIN: Final = TextForm()
-
-
-@dataclass(frozen=True, slots=True)
-class BatchAnswer:
-    """The response of an embedding service to one request.
-
-    Attributes:
-        rows: One vector per text, in the order of the texts, not yet checked or normalized.
-        tokens: Number of tokens that the service charges for. None if it does not report it.
-    """
-
-    rows: Sequence[Sequence[float] | np.ndarray]
-    tokens: int | None
 
 
 _CLEARLY_TOO_LARGE: Final = r"context|too (?:long|large|big|many)|exceed"
@@ -177,7 +147,9 @@ class ServiceEmbedder(ABC):
         base_url: URL of the service. Empty for the provider's own URL.
         batch_size: Number of texts per request, limited to what the provider accepts.
         timeout_s: Time limit in seconds for one attempt of one request.
-        form: Length of the texts, and the prefixes that the model expects.
+        max_tokens: Largest number of tokens in one text. 0 for the provider's limit.
+        query_prefix: Text that the model expects before each question, such as `query: `.
+        document_prefix: Text before each text to be found, such as `passage: `.
         sleep: Function that waits the given number of seconds between two attempts.
 
     Raises:
@@ -195,20 +167,19 @@ class ServiceEmbedder(ABC):
         base_url: str,
         batch_size: int,
         timeout_s: float,
-        form: TextForm = _PLAIN,
+        max_tokens: int = 0,
+        query_prefix: str = "",
+        document_prefix: str = "",
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         provider = self.provider
         name, url = model or provider.default_model, base_url or provider.default_url
         self._name = name
-        self._prefix: dict[Purpose, str] = {
-            "query": form.query_prefix,
-            "document": form.document_prefix,
-        }
+        self._prefix: dict[Purpose, str] = {"query": query_prefix, "document": document_prefix}
         # Vectors of texts with another prefix are those of another model.
-        mark = form.document_prefix.strip()
+        mark = document_prefix.strip()
         shown = f"{name} ({mark})" if mark else name
-        limit = form.max_tokens or provider.max_input_tokens
+        limit = max_tokens or provider.max_input_tokens
         prefixes = [prefix for prefix in self._prefix.values() if prefix]
         used = max(self.count_tokens(prefixes)) if prefixes else 0
         self._model = EmbeddingModel(
@@ -237,7 +208,7 @@ class ServiceEmbedder(ABC):
         self._sleep = sleep
         self._slots = BoundedSemaphore(IN_FLIGHT)
         self._has_answered = False
-        self._asks_limit = form.max_tokens == 0
+        self._asks_limit = max_tokens == 0
         self._longest = 0
 
     @property
@@ -251,13 +222,17 @@ class ServiceEmbedder(ABC):
 
     @abstractmethod
     def _request(self, texts: Sequence[str], purpose: Purpose) -> BatchAnswer:
-        """Send one request for the vectors of some texts, and return the response.
+        """Send one request for the vectors of some texts.
 
         Several threads call this method at the same time.
 
         Args:
             texts: Texts of one batch.
             purpose: "document" for texts to be found, "query" for a question.
+
+        Returns:
+            One vector per text, in the order of the texts, not yet checked or normalized. And the
+            number of tokens that the service charges for; None if it does not report it.
 
         Raises:
             RagPipelineError: The request failed; its `transient` is True if a retry may help.
@@ -388,7 +363,7 @@ class ServiceEmbedder(ABC):
             return self._request(texts, purpose)
 
         with self._slots:
-            answer, retries = call_with_retries(
+            (vectors, charged), retries = call_with_retries(
                 request,
                 longest_wait_s=longest_wait_s,
                 sleep=self._sleep,
@@ -400,8 +375,8 @@ class ServiceEmbedder(ABC):
                 ),
             )
         self._has_answered = True
-        rows = _normalize_rows(answer.rows, len(batch), self._model)
-        tokens = sum(self.count_tokens(texts)) if answer.tokens is None else answer.tokens
+        rows = _normalize_rows(vectors, len(batch), self._model)
+        tokens = sum(self.count_tokens(texts)) if charged is None else charged
         return rows, EmbeddingUsage(1 + retries, retries, tokens)
 
     def _split(self, texts: Sequence[str]) -> list[list[str]]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from rag_pipeline.adapters.embedders.openai import OPENAI, OpenAIEmbedder
-from rag_pipeline.adapters.embedders.service import TextForm
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingDimensionError,
@@ -19,15 +18,11 @@ from rag_pipeline.core.errors import (
     RagPipelineError,
 )
 from rag_pipeline_tests.loopback import (
-    ENDLESS,
-    FLOOD,
     MALFORMED,
     NESTED,
-    RESET,
     LoopbackServer,
     Received,
     Reply,
-    find_closed_port,
     serve,
 )
 
@@ -189,38 +184,6 @@ def test_a_question_is_cut_to_the_token_limit_of_the_model() -> None:
     assert 4000 < embedder.count_tokens([sent])[0] <= embedder.model.max_input_tokens
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(Reply(500, {"error": {"message": "boom"}}), id="500"),
-        pytest.param(Reply(503, b"<html>bad gateway</html>"), id="503 in HTML"),
-        pytest.param(Reply(429, {"error": {"message": "slow down"}}), id="429"),
-        pytest.param(RESET, id="reset"),
-        pytest.param(Reply(500, fault="cut"), id="500 cut off"),
-        pytest.param(Reply(500, headers={"Content-Encoding": "gzip"}), id="500 not packed"),
-    ],
-)
-def test_a_request_survives_two_transient_failures_but_not_three(fault: Reply) -> None:
-    waits: list[float] = []
-    replies = iter([fault, fault])
-
-    def answer(request: Received) -> Reply:
-        return next(replies, None) or answer_well(request)
-
-    with serve(answer) as server:
-        rows, usage = connect(server, waits).embed_passages(["a"])
-    np.testing.assert_allclose(rows, expect_unit(["a"]), atol=1e-6)
-    assert (usage.requests, usage.retries) == (3, 2)
-    assert 0.5 <= waits[0] <= 0.75
-    assert 1.0 <= waits[1] <= 1.5
-    with serve([fault]) as server:
-        with pytest.raises(EmbeddingServiceError) as caught:
-            connect(server, waits).embed_passages(["a"])
-        assert len(server.received) == 3
-    assert len(waits) == 4
-    check_message(caught.value)
-
-
 def test_retry_after_is_respected_up_to_a_limit() -> None:
     waits: list[float] = []
     replies = iter(
@@ -244,40 +207,6 @@ def test_waits_for_a_question_are_shorter_than_for_a_document() -> None:
     with serve([limited]) as server, pytest.raises(EmbeddingServiceError):
         connect(server, waits).embed_query("a")
     assert waits == [2.0, 2.0]
-
-
-@pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
-def test_an_endless_response_times_out_after_three_attempts(fault: Reply) -> None:
-    with serve([fault]) as server:
-        with pytest.raises(EmbeddingServiceError, match="EMBEDDING_TIMEOUT_S") as caught:
-            connect(server, timeout_s=0.1).embed_passages(["a"])
-        assert len(server.received) == 3
-    check_message(caught.value)
-
-
-def test_a_response_with_endless_headers_is_aborted() -> None:
-    with serve([FLOOD]) as server:
-        with pytest.raises(EmbeddingServiceError, match="OPENAI_BASE_URL") as caught:
-            connect(server).embed_passages(["a"])
-        assert len(server.received) == 3
-        assert server.flooded_bytes < 30_000_000
-    check_message(caught.value)
-
-
-def test_a_refused_connection_is_reported() -> None:
-    with pytest.raises(EmbeddingServiceError, match="cannot be reached") as caught:
-        connect(f"http://127.0.0.1:{find_closed_port()}").embed_passages(["a"])
-    check_message(caught.value)
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried(status: int) -> None:
-    refusal = Reply(status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
-    with serve([refusal]) as server:
-        with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
-            connect(server).embed_passages(["a"])
-        assert len(server.received) == 1
-    check_message(caught.value)
 
 
 def test_a_request_without_quota_is_not_retried() -> None:
@@ -523,9 +452,9 @@ def test_the_error_for_a_short_text_that_is_refused_quotes_the_server() -> None:
 
 
 def test_questions_and_texts_get_their_prefixes() -> None:
-    form = TextForm(max_tokens=100, query_prefix="query: ", document_prefix="passage: ")
+    form = {"max_tokens": 100, "query_prefix": "query: ", "document_prefix": "passage: "}
     with serve(answer_well) as server:
-        embedder = connect(server, form=form)
+        embedder = connect(server, **form)
         embedder.embed_passages(["one"])
         embedder.embed_query("two")
         inputs = [request.body["input"] for request in server.received]
@@ -593,7 +522,7 @@ def test_a_limit_that_a_server_names_when_it_refuses_a_text_is_remembered() -> N
 
 def test_a_limit_that_the_user_set_is_not_asked_for() -> None:
     with serve(answer_well) as server:
-        connect(server, form=TextForm(max_tokens=8000)).embed_passages([_WORDS])
+        connect(server, max_tokens=8000).embed_passages([_WORDS])
         assert [request.path for request in server.received] == ["/v1/embeddings"]
 
 
