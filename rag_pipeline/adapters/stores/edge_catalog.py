@@ -18,7 +18,7 @@ import time
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.local_files import (
     hold_lock,
@@ -61,25 +61,14 @@ _LOCKED_ADVICE: Final = "Wait until that process ends"
 _MORE_ROOM: Final = "Free disk space, or set TMPDIR to a folder with more space"
 
 
-class OpenBuild(NamedTuple):
-    """An open build.
-
-    Attributes:
-        shard: The open shard of the engine.
-        release: Function that lets other processes open the build, or deletes the copy.
-        copied_at_ns: Time of the last change of the files that were copied; None without a copy.
-    """
-
-    shard: Any
-    release: Callable[[], None]
-    copied_at_ns: int | None = None
-
-
-def open_patiently(folder: Path, timeout_s: float, wait_s: float | None = None) -> OpenBuild:
+def open_patiently(
+    folder: Path, space: EmbeddingSpace, timeout_s: float, wait_s: float | None = None
+) -> EdgeStore:
     """Open a build as `open_build` does, and wait while another process has it open.
 
     Args:
         folder: Folder of the build.
+        space: Embedding space of the build.
         timeout_s: The setting STORE_LOCK_TIMEOUT_S, for the error message.
         wait_s: Longest wait in seconds; None for `timeout_s`.
 
@@ -95,7 +84,7 @@ def open_patiently(folder: Path, timeout_s: float, wait_s: float | None = None) 
         while True:
             try:
                 with describe_file_errors(folder):
-                    return open_build(folder)
+                    return open_build(folder, space)
             except StoreLockedError as error:
                 if time.monotonic() + pause_s > deadline:
                     raise _describe_wait(folder.parent, timeout_s) from error
@@ -106,7 +95,7 @@ def open_patiently(folder: Path, timeout_s: float, wait_s: float | None = None) 
             pause_s = min(pause_s * 2, LONGEST_WAIT_S)
 
 
-def open_build(folder: Path) -> OpenBuild:
+def open_build(folder: Path, space: EmbeddingSpace) -> EdgeStore:
     """Open a build for this process only, or a copy of it if this process cannot write it.
 
     Raises:
@@ -119,9 +108,9 @@ def open_build(folder: Path) -> OpenBuild:
     except OSError as error:
         if error.errno not in _NOT_WRITABLE:
             raise
-        return _open_copy(folder)
+        return _open_copy(folder, space)
     try:
-        return OpenBuild(load_shard(folder / "shard"), lock.close)
+        return EdgeStore(load_shard(folder / "shard"), space, folder, lock.close)
     except BaseException:
         lock.close()
         raise
@@ -157,7 +146,7 @@ def describe_file_errors(root: Path) -> Iterator[None]:
         ) from error
 
 
-def _open_copy(folder: Path) -> OpenBuild:
+def _open_copy(folder: Path, space: EmbeddingSpace) -> EdgeStore:
     copy = TemporaryDirectory(prefix="rag-pipeline-", ignore_cleanup_errors=True)
     shard = Path(copy.name, "shard")
     try:
@@ -167,7 +156,7 @@ def _open_copy(folder: Path) -> OpenBuild:
             copied_at_ns = find_last_change(folder)
             shutil.copytree(folder / "shard", shard, copy_function=_copy_without_holes)
         shard.chmod(0o700)
-        return OpenBuild(load_shard(shard, _MORE_ROOM), copy.cleanup, copied_at_ns)
+        return EdgeStore(load_shard(shard, _MORE_ROOM), space, folder, copy.cleanup, copied_at_ns)
     except BaseException:
         copy.cleanup()
         raise
@@ -258,7 +247,7 @@ class EdgeCatalog(BuildCatalog):
         self._root = root
         self.timeout_s = timeout_s
         self._describe_others = describe_others
-        self._copied: tuple[Path, int] | None = None
+        self._opened: EdgeStore | None = None
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none, without opening it."""
@@ -344,16 +333,14 @@ class EdgeCatalog(BuildCatalog):
 
         For an open copy of a build, return True if the build has changed since it was copied.
         """
-        if self._copied is not None:
-            folder, copied_at_ns = self._copied
-            return find_last_change(folder) > copied_at_ns
+        if self._opened is not None and self._opened.copied_at_ns is not None:
+            folder = self._root / self._opened.collection_id
+            return find_last_change(folder) > self._opened.copied_at_ns
         return any(self._is_fresh(mark) for mark in self._root.glob(f"{WAITING}*"))
 
     def _open(self, collection_id: str, space: EmbeddingSpace, wait_s: float | None) -> EdgeStore:
-        folder = self._root / collection_id
-        opened = open_patiently(folder, self.timeout_s, wait_s)
-        self._copied = None if opened.copied_at_ns is None else (folder, opened.copied_at_ns)
-        return EdgeStore(opened.shard, space, folder, opened.release)
+        self._opened = open_patiently(self._root / collection_id, space, self.timeout_s, wait_s)
+        return self._opened
 
     def _describe_missing(self, collection_id: str = "") -> RagPipelineError:
         if collection_id:

@@ -47,11 +47,6 @@ def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's cla
     return edge.Filter(must=must) if must else None
 
 
-def count_within(corpus: Any) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
-    """Return the search parameters that count documents with a term only in a part of the store."""
-    return None if corpus is None else edge.SearchParams(idf=edge.IdfParams(corpus=corpus))
-
-
 _SCROLL_PAGE: Final = 1_000  # points per page; limits the memory for one page
 _VECTORS_PAGE: Final = 100  # the engine returns vectors as lists, which take 1 MB a point
 _RESERVE_BYTES: Final = 16_000_000  # several times what one write or a new shard needs
@@ -83,7 +78,9 @@ class EdgeStore(EngineStore):
         shard: Open shard of the engine.
         space: Embedding space of the shard.
         folder: Folder of the build. Its name is the id of the build.
-        release: Function that lets other processes open the folder, called by `close`.
+        release: Function that lets other processes open the folder, or deletes the copy; `close`
+            calls it.
+        copied_at_ns: Time of the last change of the files that were copied; None without a copy.
     """
 
     def __init__(
@@ -92,10 +89,12 @@ class EdgeStore(EngineStore):
         space: EmbeddingSpace,
         folder: Path,
         release: Callable[[], None],
+        copied_at_ns: int | None = None,
     ) -> None:
         super().__init__(space, folder.name)
         self._shard = shard
         self._release = release
+        self.copied_at_ns = copied_at_ns
         self._folder = folder
         self._is_writing_together = False
 
@@ -139,6 +138,11 @@ class EdgeStore(EngineStore):
     def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
         used = {where for query, _ in queries for where in (query.where, query.corpus)}
         filters = {where: build_filter(where) for where in used}
+        within = {  # count documents with a term only in a part of the store
+            where: edge.SearchParams(idf=edge.IdfParams(corpus=corpus))
+            for where, corpus in filters.items()
+            if corpus is not None
+        }
         requests = [
             edge.QueryRequest(
                 limit=limit,
@@ -146,7 +150,7 @@ class EdgeStore(EngineStore):
                     to_engine_vector(query.vector, edge.SparseVector), using=query.channel.value
                 ),
                 filter=filters[query.where],
-                params=count_within(filters[query.corpus]),
+                params=within.get(query.corpus),
                 with_payload=False,
             )
             for query, limit in queries

@@ -37,17 +37,12 @@ _MAX_BATCH_BYTES: Final = 8_000_000  # a quarter of what a Qdrant server accepts
 _FLOAT_BYTES: Final = 20  # the length of a number in JSON, at most
 
 
-def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by call
-    """Return the point id of a record or hit from the engine or the server's client.
+def check_id(point_id: object) -> PointId:
+    """Return the id of a stored point.
 
     Raises:
         StoreError: The id is not a number, so another program wrote the point.
     """
-    return check_id(record.id)
-
-
-def check_id(point_id: object) -> PointId:
-    """Return the id of a stored point; raises the error of `read_id`."""
     if isinstance(point_id, int):
         return PointId(point_id)
     raise StoreError(
@@ -92,7 +87,7 @@ def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa:
     """
     payload = dict(record.payload or {})
     if not with_vectors:
-        return StoredPoint(read_id(record), payload)
+        return StoredPoint(check_id(record.id), payload)
     vector = record.vector
     named = vector if isinstance(vector, dict) else {}
     dense, windows, terms = (
@@ -105,7 +100,7 @@ def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa:
         )
     pairs = sorted(zip(terms.indices, terms.values, strict=True)) if terms is not None else ()
     sparse = SparseVector(tuple(index for index, _ in pairs), tuple(value for _, value in pairs))
-    return StoredPoint(read_id(record), payload, vectors, sparse)
+    return StoredPoint(check_id(record.id), payload, vectors, sparse)
 
 
 def measure_point(point: Point) -> int:
@@ -141,13 +136,6 @@ def split_by_size(
         batch_bytes += size_bytes
     if batch:
         yield batch
-
-
-def count_rows(query: ChannelQuery) -> int:
-    """Return the number of vectors in a query: one for each token, or one for the whole text."""
-    if isinstance(query.vector, SparseVector) or query.vector.ndim == 1:
-        return 1
-    return len(query.vector)
 
 
 def can_match(query: ChannelQuery) -> bool:
@@ -231,7 +219,10 @@ class EngineStore(PointStore, ABC):
                     tied[number] = requested * _GROWTH
                 else:
                     ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
-                    rows = count_rows(queries[number])
+                    vector = queries[number].vector
+                    rows = (
+                        1 if isinstance(vector, SparseVector) or vector.ndim == 1 else len(vector)
+                    )
                     if rows > 1:
                         ordered = [(point_id, score / rows) for point_id, score in ordered]
                     answers[number] = ordered
@@ -255,7 +246,7 @@ class EngineStore(PointStore, ABC):
         Missing points, and fields that a point does not have, are left out.
         """
         records = self._retrieve(point_ids, with_payload=list(fields), with_vectors=False)
-        return {read_id(record): dict(record.payload or {}) for record in records}
+        return {check_id(record.id): dict(record.payload or {}) for record in records}
 
     def fetch_with_dense(
         self, point_ids: Sequence[PointId]
@@ -270,7 +261,7 @@ class EngineStore(PointStore, ABC):
             named = record.vector  # each access converts the vectors again
             has_dense = isinstance(named, dict) and name in named
             vector = np.asarray(named[name], dtype=np.float32) if has_dense else None
-            found[read_id(record)] = dict(record.payload or {}), vector
+            found[check_id(record.id)] = dict(record.payload or {}), vector
         return found
 
     def scroll(
@@ -292,7 +283,7 @@ class EngineStore(PointStore, ABC):
         """Yield the id of each matching point and some fields of its payload, page by page."""
         names = list(fields)
         for record in self._scroll_records(where, with_payload=names, with_vectors=False):
-            yield read_id(record), dict(record.payload or {})
+            yield check_id(record.id), dict(record.payload or {})
 
     def write_together(self) -> AbstractContextManager[None]:
         """Return a context manager without effect: a server stores each change by itself."""

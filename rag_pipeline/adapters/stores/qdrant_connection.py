@@ -135,10 +135,15 @@ class QdrantConnection:
                     error, collection
                 ) from None  # it may quote the request
             except QdrantException as error:
-                raise self._translate_limit(error) from error
+                seconds = (
+                    error.retry_after_s if isinstance(error, ResourceExhaustedResponse) else ""
+                )
+                raise self.service.translate_status(429, "overloaded", str(seconds)) from error
             # The client asserts that a response has a result, and parses it recursively.
             except (ValueError, TypeError, AssertionError, RecursionError) as error:
-                raise self._translate_value(error, collection) from error
+                if "not found" in str(error) and collection:  # as the in-memory engine says it
+                    raise CollectionMissingError(collection, self.place) from error
+                raise self.service.describe_unreadable(error) from error
             self._has_answered = True
             return result
 
@@ -187,15 +192,6 @@ class QdrantConnection:
             return ConfigurationError("QDRANT_API_KEY", problem, "Set a key that may write")
         retry_after = error.headers.get("retry-after")
         return self.service.translate_status(error.status_code or 0, said, retry_after)
-
-    def _translate_limit(self, error: QdrantException) -> RagPipelineError:
-        seconds = error.retry_after_s if isinstance(error, ResourceExhaustedResponse) else ""
-        return self.service.translate_status(429, "overloaded", str(seconds))
-
-    def _translate_value(self, error: Exception, collection: str) -> RagPipelineError:
-        if "not found" in str(error) and collection:  # as the in-memory engine says it
-            return CollectionMissingError(collection, self.place)
-        return self.service.describe_unreadable(error)
 
 
 def _is_lost(error: StoreUnavailableError) -> bool:

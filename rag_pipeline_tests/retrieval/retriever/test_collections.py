@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 _HOLD_BUILD = """
 import sys
 from pathlib import Path
-from rag_pipeline.adapters.stores.edge_catalog import open_build
-build = open_build(Path(sys.argv[1]))
+from rag_pipeline.adapters.stores.edge_catalog import lock_build
+build = lock_build(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
