@@ -285,15 +285,12 @@ on conflict (state_name) do update set docs_dir = excluded.docs_dir, data_dir = 
 class Locks(Protocol):
     """Named locks of a book. They end with the process that holds them."""
 
-    def hold(
-        self, name: str, timeout_s: float, *, shared: bool = False
-    ) -> AbstractContextManager[None]:
+    def hold(self, name: str, timeout_s: float) -> AbstractContextManager[None]:
         """Return a context manager that holds a lock.
 
         Args:
             name: Name of the lock.
             timeout_s: Longest time in seconds to wait for the lock.
-            shared: Let other processes hold the lock at the same time, if they share it too.
 
         Raises:
             StoreLockedError: Another process held the lock during the whole wait.

@@ -224,9 +224,8 @@ class PostgresLocks:
         self._scope = scope
 
     @contextmanager
-    def hold(self, name: str, timeout_s: float, *, shared: bool = False) -> Iterator[None]:
+    def hold(self, name: str, timeout_s: float) -> Iterator[None]:
         """Hold the lock with a name during a `with` block."""
-        function = "pg_advisory_lock_shared" if shared else "pg_advisory_lock"
         with self.describe():
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         try:
@@ -236,7 +235,7 @@ class PostgresLocks:
                 connection.execute(sa.text("SET statement_timeout = 0"))
                 try:
                     connection.execute(
-                        sa.text(f"SELECT {function}(:key)"), {"key": self.make_key(name)}
+                        sa.text("SELECT pg_advisory_lock(:key)"), {"key": self.make_key(name)}
                     )
                 except SQLAlchemyError as error:
                     if getattr(getattr(error, "orig", None), "sqlstate", "") != _LOCK_NOT_AVAILABLE:

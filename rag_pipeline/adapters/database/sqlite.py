@@ -199,29 +199,17 @@ class FileLocks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def hold(
-        self, name: str, timeout_s: float, *, shared: bool = False
-    ) -> AbstractContextManager[None]:
+    def hold(self, name: str, timeout_s: float) -> AbstractContextManager[None]:
         """Return a context manager that holds the lock with a name."""
-        return hold_lock(self._locate(name), timeout_s, shared=shared)
+        return hold_lock(self._locate(name), timeout_s)
 
     def watch(self, name: str) -> FileRunLock:
         """Take a lock that other processes can share, and return it."""
-        return FileRunLock(self, name)
+        return FileRunLock(self._locate(name))
 
     def find_held(self, names: Collection[str]) -> set[str]:
         """Return the names of the locks that a process holds, and delete the files of others."""
-        return {name for name in names if self._is_held(name)}
-
-    def _is_held(self, name: str) -> bool:
-        path = self._locate(name)
-        if path.exists():
-            try:
-                with hold_lock(path, 0.0):
-                    path.unlink()
-            except StoreLockedError:
-                return True
-        return False
+        return {name for name in names if _is_held(self._locate(name))}
 
     def _locate(self, name: str) -> Path:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
@@ -231,9 +219,9 @@ class FileLocks:
 class FileRunLock:
     """A held lock file; see `core.protocols.RunLock`."""
 
-    def __init__(self, locks: FileLocks, name: str) -> None:
-        self._locks, self._name, self._held = locks, name, ExitStack()
-        self._held.enter_context(locks.hold(name, BUSY_TIMEOUT_S, shared=True))
+    def __init__(self, path: Path) -> None:
+        self._path, self._held = path, ExitStack()
+        self._held.enter_context(hold_lock(path, BUSY_TIMEOUT_S, shared=True))
 
     def check(self) -> None:
         """Do nothing, because the lock of a file cannot get lost."""
@@ -241,7 +229,18 @@ class FileRunLock:
     def release(self) -> None:
         """Release the lock, and delete its file unless another process shares it."""
         self._held.close()
-        self._locks.find_held([self._name])
+        _is_held(self._path)
+
+
+def _is_held(path: Path) -> bool:
+    """Return True if a process holds a lock file. Otherwise the file is deleted."""
+    if path.exists():
+        try:
+            with hold_lock(path, 0.0):
+                path.unlink()
+        except StoreLockedError:
+            return True
+    return False
 
 
 def use_write_ahead_log(connection: sqlite3.Connection, timeout_s: float) -> None:

@@ -71,11 +71,9 @@ def start_holder(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> subproc
     return holder
 
 
-def test_locks_exclude_others_and_shared_locks_only_those_that_do_not_share(
-    open_state: Callable[..., BookState],
-) -> None:
+def test_a_lock_excludes_all_others_of_its_name(open_state: Callable[..., BookState]) -> None:
     mine, theirs = open_state().locks, open_state().locks
-    with mine.hold("book", 0.0, shared=True), theirs.hold("book", 0.0, shared=True):
+    with mine.hold("book", 0.0):
         with pytest.raises(StoreLockedError, match=r"holds the lock"), theirs.hold("book", 0.0):
             pass
         with theirs.hold("other", 0.0), open_state("another").locks.hold("book", 0.0):
@@ -83,7 +81,7 @@ def test_locks_exclude_others_and_shared_locks_only_those_that_do_not_share(
     with (
         mine.hold("book", 30.0),  # until the server notices
         pytest.raises(StoreLockedError, match=r"held the lock .* for 0\.1 s.*INGEST_LOCK_TIMEOUT"),
-        theirs.hold("book", 0.1, shared=True),
+        theirs.hold("book", 0.1),
     ):
         pass
     with pytest.raises(KeyError), mine.hold("book", 30.0):
