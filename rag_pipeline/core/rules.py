@@ -8,7 +8,7 @@ findings of the same form. The rules for search results are in `retrieval.hits`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -135,37 +135,27 @@ def find_faults(
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedPoint:
-    """A stored point without its vectors, which were checked when the point was read.
-
-    Attributes:
-        name: The chunk id in the payload, or the point's id if the payload has none.
-    """
-
-    point_id: PointId
-    name: str
-    has_sound_vectors: bool
-
-
-def check_point(point: StoredPoint, dim: int) -> CheckedPoint:
-    """Check that the vectors of a point have the dimension `dim` and length 1."""
-    name = str(point.payload.get("chunk_id", point.point_id))
-    return CheckedPoint(point.point_id, name, _has_sound_vectors(point, dim))
-
-
-@dataclass(frozen=True, slots=True)
 class IndexedDocument:
     """The chunks of a document, and its points as they were read back from the store.
 
     Attributes:
         chunks: All chunks of the document, in order.
-        points: All points of the document.
         limits: Size limits of the chunks.
+        point_ids: Ids of all points of the document.
+        unsound: Names of the points with unusable vectors: the chunk id in the payload, or the
+            point's id if the payload has none.
     """
 
     chunks: Sequence[Chunk]
-    points: Sequence[CheckedPoint]
     limits: ChunkLimits
+    point_ids: set[PointId] = field(default_factory=set)
+    unsound: list[str] = field(default_factory=list)
+
+    def add_point(self, point: StoredPoint, dim: int) -> None:
+        """Add a point that was read with its vectors, which are not kept."""
+        self.point_ids.add(point.point_id)
+        if not has_sound_vectors(point, dim):
+            self.unsound.append(str(point.payload.get("chunk_id", point.point_id)))
 
 
 def check_documents(
@@ -182,14 +172,13 @@ def check_documents(
         limits: Size limits of the chunks.
         dim: Dimension of the vectors.
     """
-    checked: dict[str, list[CheckedPoint]] = {doc_id: [] for doc_id in chunks}
+    documents = {doc_id: IndexedDocument(own, limits) for doc_id, own in chunks.items()}
     for point in points:
-        checked[str(point.payload["doc_path"])].append(check_point(point, dim))
-    found = {}
-    for doc_id, own in chunks.items():
-        document = IndexedDocument(own, checked[doc_id], limits)
-        found[doc_id] = tuple(find_faults(DOCUMENT_RULES, document, doc_id))
-    return found
+        documents[DocId(str(point.payload["doc_path"]))].add_point(point, dim)
+    return {
+        doc_id: tuple(find_faults(DOCUMENT_RULES, document, doc_id))
+        for doc_id, document in documents.items()
+    }
 
 
 @register_rule(
@@ -221,15 +210,14 @@ def _balanced_fences(document: IndexedDocument) -> Iterator[Fault]:
     DOCUMENT_RULES, "The vectors of every point have the model's dimension and length 1."
 )
 def _sound_vectors(document: IndexedDocument) -> Iterator[Fault]:
-    for point in document.points:
-        if not point.has_sound_vectors:
-            yield Fault(f"point {point.name} has unusable vectors")
+    for name in document.unsound:
+        yield Fault(f"point {name} has unusable vectors")
 
 
 @register_rule(DOCUMENT_RULES, "The document has one point for each chunk, and no other points.")
 def _points_equal_chunks(document: IndexedDocument) -> Iterator[Fault]:
     wanted = {to_point_id(chunk.chunk_id) for chunk in document.chunks}
-    stored = {point.point_id for point in document.points}
+    stored = document.point_ids
     if wanted != stored:
         yield Fault(f"{len(wanted - stored)} points missing, {len(stored - wanted)} stray")
 
@@ -280,7 +268,8 @@ def is_closed(code: str) -> bool:
     return line_end != "" and closing.startswith(fence) and not closing.strip(mark)
 
 
-def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:
+def has_sound_vectors(point: StoredPoint, dim: int) -> bool:
+    """Return True if the vectors of a point have the dimension `dim` and length 1."""
     if point.vectors is None or point.vectors.dense.shape != (dim,):
         return False
     windows = point.vectors.windows

@@ -24,7 +24,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, Stage
 from rag_pipeline.core.protocols import LedgerEntry, PointFilter
-from rag_pipeline.core.rules import check_point
+from rag_pipeline.core.rules import has_sound_vectors
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
@@ -600,7 +600,7 @@ def _read_stored(
             ids = [point.point_id for point in points if _read_hash(point) in text_hashes]
             for start in range(0, len(ids), PART_CHUNKS):
                 for point in store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True):
-                    if point.vectors and check_point(point, model.dim).has_sound_vectors:
+                    if point.vectors and has_sound_vectors(point, model.dim):
                         found[_read_hash(point)] = point.vectors
     except StoreError as error:
         _LOG.info("no vectors were read from the store: %s", error)

@@ -20,7 +20,6 @@ from rag_pipeline.core.rules import (
     SEARCH_CHECKS,
     Finding,
     IndexedDocument,
-    check_point,
     find_faults,
     is_closed,
 )
@@ -43,7 +42,9 @@ def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
 
 def find(chunks: list[Chunk], points: list[StoredPoint] | None = None) -> set[str]:
     stored = [make_stored(chunk) for chunk in chunks] if points is None else points
-    document = IndexedDocument(chunks, [check_point(point, 2) for point in stored], LIMITS)
+    document = IndexedDocument(chunks, LIMITS)
+    for point in stored:
+        document.add_point(point, 2)
     return {finding.kind for finding in find_faults(DOCUMENT_RULES, document)}
 
 
