@@ -26,18 +26,16 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.protocols import ChatMessage
 from rag_pipeline.core.settings import Settings
+from rag_pipeline_tests.adapters.embedders.test_openai import KEY
 from rag_pipeline_tests.loopback import (
     ENDLESS,
-    FLOOD,
     RESET,
     LoopbackServer,
     Received,
     Reply,
-    find_closed_port,
     serve,
 )
 
-KEY = "sk-test-0123456789abcdef"
 FAR = "Wed, 21 Oct 99999999999 07:28:00 GMT"
 CLOSING = {"Content-Type": "text/event-stream", "Connection": "close"}
 MESSAGES = [ChatMessage("system", "Be short."), ChatMessage("user", "Why?")]
@@ -154,28 +152,12 @@ def test_nothing_is_sent_before_the_first_piece_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [Reply(429, headers={"Retry-After": "0"}), Reply(500), Reply(503), RESET]
-)
-def test_a_transient_failure_before_the_first_piece_is_retried(first: Reply) -> None:
-    with serve([first, stream_reply("Fine.")]) as server:
-        assert read(make_model(server))[0] == "Fine."
-        assert len(server.received) == 2
-
-
-@pytest.mark.parametrize(
     ("reply", "error", "tries"),
     [
-        (Reply(429), AnswerServiceError, 3),
-        (Reply(500), AnswerServiceError, 3),
-        (RESET, AnswerServiceError, 3),
         (Reply(401, fault="cut"), AnswerServiceError, 3),
-        (Reply(429, fault="cut"), AnswerServiceError, 3),
-        (Reply(500, fault="cut"), AnswerServiceError, 3),
-        (Reply(500, headers={"Content-Encoding": "gzip"}), AnswerServiceError, 3),
         (Reply(304, fault="cut"), AnswerError, 1),
         (Reply(429, headers={"Retry-After": FAR}), AnswerServiceError, 3),
         (Reply(400, {"error": {"message": "bad"}}), AnswerError, 1),
-        (Reply(401, {"error": {"message": f"wrong key {KEY}"}}), ConfigurationError, 1),
         (Reply(404, {"error": {"message": "no such model"}}), ConfigurationError, 1),
         (
             Reply(429, {"error": {"message": "pay", "code": "insufficient_quota"}}),
@@ -203,19 +185,6 @@ def test_each_failure_raises_its_error_without_showing_the_key(
     assert len(server.received) == tries
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_response_with_endless_headers_is_aborted() -> None:
-    with serve([FLOOD]) as server:
-        with pytest.raises(AnswerServiceError, match="OPENAI_BASE_URL"):
-            read(make_model(server))
-        assert server.flooded_bytes < 30_000_000
-
-
-def test_the_error_for_an_unreachable_service_names_host_and_setting() -> None:
-    port = find_closed_port()
-    with pytest.raises(AnswerServiceError, match=rf"127\.0\.0\.1:{port}.*OPENAI_BASE_URL"):
-        read(make_model(f"http://127.0.0.1:{port}"))
 
 
 def test_a_broken_stream_raises_an_error_after_the_received_pieces() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.adapters.database.questions import SqlQuestionLog, open_question_log
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, QuestionLogError
-from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline_tests.adapters.database.databases import make_log_settings, make_logged
 
 if TYPE_CHECKING:
@@ -37,22 +35,6 @@ def log(settings: Settings) -> Iterator[SqlQuestionLog]:
 def test_no_log_is_opened_if_nothing_is_to_be_logged(tmp_path: Path) -> None:
     assert open_question_log(make_log_settings(tmp_path, question_log_days=0)) is None
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_locked_log_fails_and_works_again_after_the_lock(
-    log: SqlQuestionLog, settings: Settings
-) -> None:
-    log.add_answers([])
-    other = sqlite3.connect(settings.state_dir / DATABASE_NAME, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(QuestionLogError, match="locked"):
-        log.add_answers([make_logged()])
-    assert log.read_answers() == []
-    other.execute("ROLLBACK")
-    other.close()
-    log.add_answers([make_logged()])
-    assert log.read_answers() == [make_logged()]
-    log.close()
 
 
 def test_a_full_log_fails_and_still_deletes(log: SqlQuestionLog) -> None:

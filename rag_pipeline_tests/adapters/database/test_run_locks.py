@@ -77,14 +77,6 @@ def end_connections(engine: Engine) -> None:
         connection.execute(sa.text(ended))
 
 
-def test_only_runs_whose_lock_is_held_are_found(engine: Engine) -> None:
-    locks = open_locks(engine)
-    with hold(engine, "run-1"), hold(engine, "run-2"), hold(engine, "run-2"):
-        assert locks.find_held(["run-1", "run-2", "run-3"]) == {"run-1", "run-2"}
-        assert open_locks(engine, "other").find_held(["run-1"]) == set()
-    wait_until(lambda: not locks.find_held(["run-1", "run-2"]))
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_stopped_process_holds_its_lock_and_a_killed_one_does_not(
     engine: Engine, address: str, number: int

@@ -206,17 +206,6 @@ def test_a_file_that_another_process_writes_is_an_error_after_the_timeout(tmp_pa
     assert read_one(database) == [("a",), ("b",)]
 
 
-def test_deleted_texts_are_erased_from_all_files(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "state.sqlite")
-    write_one(database, "private words" * 1000)
-    write_one(database, "other words")
-    database.write(lambda used: used.change("delete from books where collection like 'p%'", {}))
-    database.erase()
-    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert b"private words" not in stored
-    assert b"other words" in stored
-
-
 def test_creating_tables_is_the_only_use_of_sqlalchemy(tmp_path: Path) -> None:
     write_one(SqliteDatabase(tmp_path / "state.sqlite"), "a")
     code = """

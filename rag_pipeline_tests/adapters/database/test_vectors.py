@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -152,19 +150,3 @@ def test_a_failed_write_stores_nothing(cache: SqlEmbeddingCache) -> None:
     with pytest.raises(ValueError, match="dimension"):
         cache.put_many(FINGERPRINT, {"a": make_vectors(1), "b": broken})
     assert cache.get_many(FINGERPRINT, ["a", "b"]) == {}
-
-
-def test_vectors_that_another_process_wrote_are_found(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-    cache = open_cache(path)
-    cache.put_many(FINGERPRINT, {"mine": make_vectors(1)})
-    code = """
-import sys
-from pathlib import Path
-from rag_pipeline_tests.adapters.database.test_vectors import FINGERPRINT, make_vectors, open_cache
-cache = open_cache(Path(sys.argv[1]))
-assert cache.get_many(FINGERPRINT, ["mine"])
-cache.put_many(FINGERPRINT, {"theirs": make_vectors(2)})
-"""
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
-    assert cache.get_many(FINGERPRINT, ["mine", "theirs"]).keys() == {"mine", "theirs"}

@@ -11,19 +11,14 @@ from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingDimensionError,
     EmbeddingError,
-    EmbeddingServiceError,
 )
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, check_message, vector_of
 from rag_pipeline_tests.loopback import (
-    ENDLESS,
-    FLOOD,
     MALFORMED,
     NESTED,
-    RESET,
     LoopbackServer,
     Received,
     Reply,
-    find_closed_port,
     serve,
 )
 
@@ -86,74 +81,6 @@ def test_a_question_is_sent_with_the_input_type_search_query() -> None:
     assert request.headers["authorization"] == f"Bearer {KEY}"
     assert vector.shape == (DIM,)
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Reply(500, {"message": "boom"}),
-        Reply(429, {"message": "slow down"}),
-        RESET,
-        Reply(500, {"message": "boom"}, fault="cut"),
-        Reply(500, {"message": "boom"}, {"Content-Encoding": "gzip"}),
-    ],
-    ids=["500", "429", "reset", "cut off", "not packed"],
-)
-def test_a_request_survives_two_transient_failures_but_not_three(fault: Reply) -> None:
-    replies = iter([fault, fault])
-
-    def answer(request: Received) -> Reply:
-        return next(replies, None) or answer_well(request)
-
-    waits: list[float] = []
-    with serve(answer) as server:
-        _, usage = connect(server, waits).embed_passages(["a"])
-        assert len(server.received) == 3
-    assert (usage.requests, usage.retries) == (3, 2)
-
-    with serve([fault]) as server:
-        with pytest.raises(EmbeddingServiceError) as caught:
-            connect(server).embed_passages(["a"])
-        assert len(server.received) == 3
-    check_message(caught.value)
-
-
-def test_retry_after_is_respected() -> None:
-    waits: list[float] = []
-    replies = iter([Reply(429, {"message": "slow down"}, {"Retry-After": "7"})])
-
-    def answer(request: Received) -> Reply:
-        return next(replies, None) or answer_well(request)
-
-    with serve(answer) as server:
-        connect(server, waits).embed_passages(["a"])
-    assert waits == [7.0]
-
-
-@pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
-def test_an_endless_response_times_out(fault: Reply) -> None:
-    with serve([fault]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.1 s"):
-        connect(server, timeout_s=0.1).embed_passages(["a"])
-
-
-def test_a_response_with_endless_headers_is_aborted() -> None:
-    with serve([FLOOD]) as server:
-        with pytest.raises(EmbeddingServiceError, match="COHERE_BASE_URL"):
-            connect(server).embed_passages(["a"])
-        assert server.flooded_bytes < 30_000_000
-
-
-def test_a_refused_connection_is_reported() -> None:
-    with pytest.raises(EmbeddingServiceError, match="cannot be reached"):
-        connect(f"http://127.0.0.1:{find_closed_port()}").embed_passages(["a"])
-
-
-def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried() -> None:
-    with serve([Reply(401, {"message": f"invalid api token {KEY}"})]) as server:
-        with pytest.raises(ConfigurationError, match="COHERE_API_KEY") as caught:
-            connect(server).embed_passages(["a"])
-        assert len(server.received) == 1
-    check_message(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,6 @@ def test_a_service_that_recovers_embeds_all_texts_and_warns_before_each_retry(
 
     with caplog.at_level(logging.WARNING, "rag_pipeline"), serve(answer) as server:
         rows, usage = connect(server.url, timeout_s=20.0).embed_passages(TEXTS)
-    assert (rows.shape, usage.retries) == ((40, DIM), 2)
+    assert (rows.shape, usage.requests, usage.retries) == ((40, DIM), 42, 2)
     assert len(caplog.records) == 2
     assert "HTTP 503" in caplog.records[0].getMessage()

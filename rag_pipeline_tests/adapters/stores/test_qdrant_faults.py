@@ -27,8 +27,6 @@ from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, check_message
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 from rag_pipeline_tests.loopback import (
-    ENDLESS,
-    FLOOD,
     MALFORMED,
     RESET,
     LoopbackServer,
@@ -108,27 +106,6 @@ def test_every_call_is_tried_three_times_before_it_fails(
     check_message(caught.value)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [Reply(503, b"<html>"), Reply(429, {}), Reply(429, {}, {"Retry-After": "1"}), RESET],
-    ids=["503", "429", "429 with Retry-After", "reset"],
-)
-def test_a_call_survives_two_transient_failures_but_not_three(fault: Reply) -> None:
-    replies = iter([fault, fault])
-
-    def answer(request: Received) -> Reply:
-        return next(replies, None) or answer_count(request)
-
-    with serve(answer) as server:
-        assert open_store(connect(server)).count() == 3
-        assert len(server.received) == 3
-    with serve([fault]) as server:
-        with pytest.raises(StoreUnavailableError) as caught:
-            open_store(connect(server)).count()
-        assert len(server.received) == 3
-    check_message(caught.value)
-
-
 @pytest.mark.parametrize(("asked", "waited"), [("1", 1.0), ("600", 2.0), ("0", 0.0), ("-5", 0.0)])
 def test_retry_after_is_respected_up_to_a_limit(asked: str, waited: float) -> None:
     waits: list[float] = []
@@ -148,22 +125,6 @@ def test_an_error_with_an_unreadable_retry_after_is_still_transient(asked: str) 
     check_message(caught.value)
 
 
-def test_a_refused_connection_is_reported() -> None:
-    with pytest.raises(StoreUnavailableError, match="QDRANT_URL") as caught:
-        open_store(connect(f"http://127.0.0.1:{find_closed_port()}")).count()
-    assert not isinstance(caught.value, StoreTimeoutError)
-    check_message(caught.value)
-
-
-@pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
-def test_an_endless_response_times_out(fault: Reply) -> None:
-    with serve([fault]) as server:
-        with pytest.raises(StoreTimeoutError, match="QDRANT_TIMEOUT_S") as caught:
-            open_store(connect(server, timeout_s=0.1)).count()
-        assert len(server.received) == 3
-    check_message(caught.value)
-
-
 def test_a_reused_connection_has_the_same_time_limit() -> None:
     replies = iter([answer_count, answer_count])
 
@@ -177,24 +138,6 @@ def test_a_reused_connection_has_the_same_time_limit() -> None:
         with pytest.raises(StoreTimeoutError):
             store.count()
         assert server.received[2].client_port == server.received[0].client_port
-
-
-def test_a_response_with_endless_headers_is_aborted() -> None:
-    with serve([FLOOD]) as server:
-        with pytest.raises(StoreUnavailableError, match="QDRANT_URL") as caught:
-            open_store(connect(server)).count()
-        assert len(server.received) == 3
-        assert server.flooded_bytes < 30_000_000
-    check_message(caught.value)
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried(status: int) -> None:
-    with serve([Reply(status, f"Invalid API key {KEY}".encode())]) as server:
-        with pytest.raises(ConfigurationError, match="QDRANT_API_KEY") as caught:
-            open_store(connect(server)).count()
-        assert len(server.received) == 1
-    check_message(caught.value)
 
 
 def test_an_unknown_collection_is_missing() -> None:
