@@ -5,7 +5,7 @@ Use it to choose the thresholds in `answering.confidence`. Run it on the ingeste
     .venv/bin/python -m benchmarks.grounding_curve
 
 or on another ingested book with its own questions: a test set in the format of the golden set, such
-as benchmarks/sites/mastra.json, or a list in `calibration_questions` of the tests:
+as benchmarks/sites/mastra.json, or a list in `calibration_questions.toml` of the tests:
 
     .venv/bin/python -m benchmarks.grounding_curve --docs-dir D --data-dir X --questions mastra
 
@@ -31,18 +31,15 @@ from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.golden_set import QUESTIONS_PATH, load_golden_set
 from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, rank_hits
 from rag_pipeline.retrieval import Query, Retriever, open_retriever
-from rag_pipeline_tests.answering import calibration_questions as extra
+from rag_pipeline_tests.answering.questions import load_questions
 
 if TYPE_CHECKING:
     from rag_pipeline.evaluation.golden_set import GoldenQuery
 
 SITES: Final = {path.stem: path for path in Path(__file__).parent.glob("sites/*.json")}
 LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-FOREIGN: Final = {
-    "rust-book": (extra.RUST_BOOK, extra.RUST_BOOK_NEAR),
-    "embedded-book": (extra.EMBEDDED_BOOK, extra.EMBEDDED_BOOK_NEAR),
-    "nomicon": (extra.NOMICON, extra.NOMICON_NEAR),
-}
+EXTRA: Final[dict[str, list[str]]] = load_questions("calibration")
+FOREIGN: Final = ("rust-book", "embedded-book", "nomicon")
 
 
 def read_questions(name: str) -> tuple[dict[str, list[str]], dict[str, list[GoldenQuery]]]:
@@ -53,12 +50,13 @@ def read_questions(name: str) -> tuple[dict[str, list[str]], dict[str, list[Gold
     of its answerable questions also name their wording: `plain` or `reworded`.
 
     Args:
-        name: `golden` for the golden set, the name of a file in benchmarks/sites, or a key of
+        name: `golden` for the golden set, the name of a file in benchmarks/sites, or a name in
             `FOREIGN` for another book. The second result is empty for the last kind.
     """
     if name in FOREIGN:
-        answerable, near = FOREIGN[name]
-        return {"answerable": list(answerable), "near": list(near), "far": list(extra.FAR)}, {}
+        key = name.replace("-", "_")
+        near = EXTRA[f"{key}_near"]
+        return {"answerable": EXTRA[key], "near": near, "far": EXTRA["far"]}, {}
     groups: dict[str, list[str]] = defaultdict(list)
     expected: dict[str, list[GoldenQuery]] = defaultdict(list)
     for query in load_golden_set(SITES.get(name, QUESTIONS_PATH)).queries:
@@ -72,9 +70,9 @@ def read_questions(name: str) -> tuple[dict[str, list[str]], dict[str, list[Gold
             hard = replace(query, question=query.paraphrase)
             expected[f"answerable {query.half} reworded"].append(hard)
     groups |= {group: [query.question for query in own] for group, own in expected.items()}
-    groups["far extra"] = list(extra.FAR)
+    groups["far extra"] = EXTRA["far"]
     if name not in SITES:
-        groups["near extra"] = list(extra.NEAR)
+        groups["near extra"] = EXTRA["near"]
     return groups, expected
 
 

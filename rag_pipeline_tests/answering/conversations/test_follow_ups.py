@@ -17,196 +17,21 @@ from rag_pipeline.answering.conversation import (
 from rag_pipeline.answering.preparing import plan_question
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.retrieval.queries import Mode, Query
+from rag_pipeline_tests.answering.questions import load_questions
 from rag_pipeline_tests.growth import assert_linear
 
-FOLLOW_UPS: Final = """\
-And why?
-But is it safe?
-What about Rollup?
-How about tree shaking?
-Why?
-How come?
-Which plugin does it need?
-Can I use it with TypeScript?
-Does it support source maps?
-What are its limits?
-How is that different from Webpack?
-Is it faster than Parcel?
-Could you show me some code?
-Give me another example
-What happens next?
-What is the difference?
-Are there any alternatives?
-What are the drawbacks?
-When should I use them?
-How do I avoid this?
-Does the borrow checker allow that?
-What if it panics?
-Who owns it then?
-And in async code?
-With generics?
-Can these be nested?
-How long does that take?
-Why does this error occur?
-How do I fix one?
-How many eggs do they need?
-Can I freeze it?
-Without butter?
-What temperature should it have?
-Is that also true for rye?
-For how long?
-Which one is cheaper?
-Which is fastest?
-Why is it so dense?
-Or with honey?
-Does this also work for whole wheat?
-How do I know when it is done?
-How do I install it?
-How does it work?
-Can you explain that step by step?
-What is it used for?
-And how do I test it on Windows?
-Ok, and why does it crash?
-Who invented it?
-Why is the order of imports important for that?
-Does the controller need it?
-How much of this is needed?
-What's it for?
-near a singularity?
-How many iterations?
-Why does it have to be warm?
-Is it related to hydration?
-Does it matter?
-in python
-thanks, but how do I undo it?
-Are they the same?
-How do the two compare?
-How do both compare
-What is the difference between the two?
-Which of the two is faster?
-Are the two equal?
-Can both be used together?
-Do the three differ?
-In one sentence
-Can you summarize that in two sentences?
-list
-name the
-list the steps
-show an example in python
-translate that to german
-Und warum nicht mit TypeScript?
-Aber warum?
-Et sous Windows ?
-the first
-and the second one?
-Pero ¿por qué?
-¿Y en Windows?
-""".splitlines()
-
-STYLES: Final = """\
-In simpler words, please
-Explain that again
-Tell me more
-What else?
-Can you elaborate?
-I don't understand
-Briefly
-Rephrase that
-longer
-As bullet points, please
-shorter please
-Are you sure?
-Can you summarize that?
-Explain it simpler
-That is not what I asked
-""".splitlines()
-
-COMPLETE_QUESTIONS: Final = """\
-What is Rollup?
-How does tree shaking work?
-How do I configure source maps in Webpack?
-Why is Vite faster than Webpack?
-What is a closure?
-Explain lifetimes
-What does Box mean?
-Is it possible to use Rust without a heap?
-Is it true that Rust has no garbage collector?
-What is the borrow checker?
-How do I know that a reference is valid?
-When a thread panics, what happens to its mutex?
-How does a vector grow when it is full?
-Can a struct own its fields?
-Which crates use unsafe code in their tests?
-What does it mean to pin a future?
-How do I bake sourdough bread?
-How long does bread dough take to rise?
-Why does dough collapse after it has risen?
-How do I cut an onion without crushing it?
-Which flour is best for pizza?
-Which is the best flour?
-What is the difference between baking soda and baking powder?
-How much salt does pasta water need?
-Give me an example of a roux
-When do egg whites lose their stiffness?
-Should I salt a steak before I fry it?
-torque
-Define entropy
-What is torque?
-gluten development
-How is this course graded?
-What does this book say about dynamics?
-Who teaches this class?
-How do bundlers split code so that pages load only what they need?
-What are macros?
-Why use enums?
-How to knead dough
-Does Rust have exceptions?
-What is the one true brace style?
-How many threads does Tokio start?
-How is the boiling point related to pressure?
-hello
-thanks
-What can you do?
-Is there a way to cancel a future?
-What makes a sauce split and how can I save it?
-If a cake sinks in the middle, what did I do to it?
-Was ist ein Closure?
-¿Qué es un módulo?
-什么是闭包?
-How does a robot resolve "it" in a dialogue?
-Compare the noise of a lidar with that of a camera
-?!
-Is it dangerous to eat raw flour?
-What does it take to build a robot?
-Should one use unsafe code?
-how to use enums
-Where can I find the exercises of module 3?
-With Webpack, how do I load images?
-So what is a future?
-Why do cooks use both hands?
-Should both sides be floured?
-When are both sides of a steak done?
-What are the two phases of baking?
-How do the two crates share their state?
-Give me a recipe for focaccia
-What is a linked list?
-How do I write a sentence parser?
-Summarize the borrow checker
-Y axis rotation
-If I do badly in the small tests, how much can that hurt my final mark?
-""".splitlines()
-
+ASKED: Final = load_questions("follow_up")
 FIRST: Final = "What is a Rollup plugin?"
 
 
-@pytest.mark.parametrize("question", FOLLOW_UPS)
+@pytest.mark.parametrize("question", ASKED["follow_ups"])
 def test_a_question_without_a_subject_of_its_own_needs_an_earlier_one(question: str) -> None:
     assert needs_earlier(question)
     completed = complete_question(question, [Turn(FIRST)])
     assert completed in {f"{FIRST} {question}", f"Rollup plugin {question}"}
 
 
-@pytest.mark.parametrize("question", STYLES)
+@pytest.mark.parametrize("question", ASKED["styles"])
 def test_a_request_for_other_words_searches_the_earlier_question_again(question: str) -> None:
     assert needs_earlier(question)
     assert complete_question(question, [Turn(FIRST)]) == FIRST
@@ -352,7 +177,7 @@ def test_a_follow_up_that_asks_for_code_does_not_ask_for_a_meaning(question: str
     assert read_question(completed).kind is QuestionKind.CODE
 
 
-@pytest.mark.parametrize("question", [*COMPLETE_QUESTIONS, "", "  ", "?!", "\x00", "\udc80"])
+@pytest.mark.parametrize("question", [*ASKED["complete"], "", "  ", "?!", "\x00", "\udc80"])
 def test_a_question_that_makes_sense_alone_is_searched_as_asked(question: str) -> None:
     assert complete_question(question, [Turn(FIRST)]) == question
 

@@ -14,9 +14,10 @@ from rag_pipeline.answering.reading.languages import (
     find_languages,
 )
 from rag_pipeline.evaluation.golden_set import load_golden_set
-from rag_pipeline_tests.answering import calibration_questions
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING, make_chunk
-from rag_pipeline_tests.answering.foreign_questions import FOREIGN, OTHER_SCRIPTS
+from rag_pipeline_tests.answering.questions import load_questions
+
+FOREIGN = load_questions("foreign")
 
 ENGLISH_BOOK = (make_chunk(WALKING), make_chunk(SENSING), make_chunk(CODE))
 GERMAN_BOOK = (
@@ -29,9 +30,9 @@ def ask(question: str) -> str:
     return (find_languages(question, ENGLISH_BOOK) or ("",))[0]
 
 
-@pytest.mark.parametrize("language", FOREIGN)
+@pytest.mark.parametrize("language", FOREIGN["latin"])
 def test_most_questions_in_another_language_have_a_hint_and_none_a_wrong_one(language: str) -> None:
-    questions = FOREIGN[language].strip().splitlines()
+    questions = FOREIGN["latin"][language]
     notices = [ask(question) for question in questions]
     given_hints = [notice for notice in notices if notice]
     assert len(questions) == 30
@@ -40,18 +41,17 @@ def test_most_questions_in_another_language_have_a_hint_and_none_a_wrong_one(lan
         assert notice in {language, "another language"}
 
 
-@pytest.mark.parametrize("language", OTHER_SCRIPTS)
+@pytest.mark.parametrize("language", FOREIGN["other_scripts"])
 def test_a_script_tells_the_language(language: str) -> None:
-    for question in OTHER_SCRIPTS[language].splitlines():
+    for question in FOREIGN["other_scripts"][language]:
         assert ask(question) == language
 
 
 def test_no_question_of_the_golden_set_or_of_the_calibration_has_a_hint() -> None:
     queries = load_golden_set().queries
     golden = [text for entry in queries for text in (entry.question, entry.paraphrase) if text]
-    lists = [value for name, value in vars(calibration_questions).items() if name.isupper()]
-    others = [entry for value in lists if isinstance(value, tuple) for entry in value]
-    asked = [entry for entry in (*golden, *others) if isinstance(entry, str)]
+    others = [entry for value in load_questions("calibration").values() for entry in value]
+    asked = [*golden, *others]
     assert len(asked) > 500
     assert [question for question in asked if ask(question)] == []
 

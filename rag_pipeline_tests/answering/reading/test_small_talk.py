@@ -13,8 +13,8 @@ from rag_pipeline.answering.reading.small_talk import find_reply, remove_small_t
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline.retrieval.queries import Mode, Query
-from rag_pipeline_tests.answering import calibration_questions
 from rag_pipeline_tests.answering.factories import FixedRetriever, make_chunk
+from rag_pipeline_tests.answering.questions import load_questions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,6 +164,7 @@ def test_a_greeting_before_a_question_is_not_searched() -> None:
 def test_no_question_of_the_golden_set_or_of_the_calibration_is_small_talk() -> None:
     queries = load_golden_set().queries
     golden = [text for entry in queries for text in (entry.question, entry.paraphrase) if text]
-    for question in (*golden, *calibration_questions.NEAR, *calibration_questions.FAR):
+    extra = load_questions("calibration")
+    for question in (*golden, *extra["near"], *extra["far"]):
         assert find_reply(Query(question)) == ""
         assert remove_small_talk(question) == question
