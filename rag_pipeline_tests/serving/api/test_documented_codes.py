@@ -9,7 +9,6 @@ from typing import get_args
 import pytest
 from fastapi.routing import APIRoute
 
-from rag_pipeline.answering.voice import NOTICES
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.serving import api, chat
 from rag_pipeline.serving.api import answers, bodies, search, service
@@ -21,6 +20,15 @@ SERVING = Path(str(api.__file__)).parents[1]
 ROUTE = re.compile(r"`(?:([A-Z]+) )?(/[^`?]*)")
 PARAMETER = re.compile(r"\{[^}]*\}")
 CODE = re.compile(r'"([A-Z]+(?:_[A-Z]+)+)"')
+NOTICES = (  # noqa: SIM905  # shorter than a list
+    """
+    no_words sections book_size book_subject book_start book_next book_previous book_author
+    book_no_author no_model model_unavailable model_declined not_grounded cut_off repeated
+    partly_declined citations_added citations_corrected sentences_dropped sentences_marked
+    search_changed names_missing scope filtered filter_unknown other_language
+    selection_unrelated selection_uncertain selection_short
+"""
+).split()
 
 
 def list_error_codes() -> set[str]:
