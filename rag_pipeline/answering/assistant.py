@@ -14,7 +14,6 @@ from rag_pipeline.answering.conversation import (
     read_line,
     read_rewrite,
     rewrite_messages,
-    translation_messages,
 )
 from rag_pipeline.answering.preparing import (
     LateRetriever,
@@ -77,15 +76,15 @@ async def translate(
         model: Translates the question.
         protection: The circuit breaker of the model.
     """
-    if protection.chat_model.state != "closed":
+    if protection.chat_model.state != "closed" or plan.query.mode == Mode.SELECTED_TEXT_ONLY:
         return ""
     languages = find_languages(plan.question, chunks)
-    if languages is None or plan.query.mode == Mode.SELECTED_TEXT_ONLY:
+    if languages is None:
         return ""
-    asked, written = languages
-    line = read_line(await _ask(model, translation_messages(searched, written)))
+    _, written = languages
+    line = read_line(await _ask(model, rewrite_messages(searched, language=written)))
     is_translated = find_language(line) in {"", written} and line != searched
-    return line if is_translated and asked != written else ""
+    return line if is_translated else ""
 
 
 async def _ask(model: ChatModel, messages: Sequence[ChatMessage]) -> str:
@@ -180,8 +179,7 @@ class Assistant(Closing):
             found = self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
             if model is None:
                 return found
-            chunks = found.result.chunks
-            other = run_async(translate(plan, searched, chunks, model, protection))
+            other = run_async(translate(plan, searched, found.result.chunks, model, protection))
             return self._search(plan, other, started) if other else found
 
     def write(self, prepared: PreparedAnswer) -> AnswerStream:
@@ -214,8 +212,7 @@ class Assistant(Closing):
             )
             if model is None:
                 return found
-            chunks = found.result.chunks
-            other = await translate(plan, searched, chunks, model, protection)
+            other = await translate(plan, searched, found.result.chunks, model, protection)
             return await self.arun(lambda: self._search(plan, other, started)) if other else found
 
     async def awrite(self, prepared: PreparedAnswer) -> AsyncAnswerStream:
@@ -384,20 +381,16 @@ def stream_answer(
         StoreError: The collection is missing, was built by another model, or cannot be reached.
         ConfigurationError: A setting is missing or invalid.
     """
+    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see __init__
+
     full_query = Query(query) if isinstance(query, str) else query
-    searcher = retriever or LateRetriever(settings or _load_settings())
+    searcher = retriever or LateRetriever(settings or load_settings())
     with searcher if isinstance(searcher, LateRetriever) else nullcontext():
         with searcher.protection.watch("answer", name_questions([full_query]), only_failures=True):
             check_query(full_query)
             if chat_model is None and not find_reply(full_query):
                 from rag_pipeline.adapters.connect import connect_chat_model  # noqa: PLC0415  # see __init__
 
-                chat_model = connect_chat_model(settings or _load_settings())
+                chat_model = connect_chat_model(settings or load_settings())
         assistant = Assistant(searcher, chat_model)
         return assistant.stream(full_query, even_if_unrelated=even_if_unrelated)
-
-
-def _load_settings() -> Settings:
-    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see __init__
-
-    return load_settings()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level
 from rag_pipeline.core.models import TextBlockKind
@@ -21,13 +21,14 @@ from rag_pipeline.core.text.terms import (
     find_distinct_terms,
 )
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH, find_chunk_terms
+from rag_pipeline.retrieval.models import Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from rag_pipeline.core.text.abbreviations import Abbreviation
-    from rag_pipeline.retrieval.models import Evidence, RetrievalResult, ScoredChunk, WordNearness
+    from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk, WordNearness
 
 ANSWERED_FROM: Final = 0.6
 """Lowest confidence at which passages count as an answer.
@@ -87,105 +88,82 @@ _COUNT: Final = (
     r"|[a-z]+teen|[a-z]{3,5}ty|hundreds?|thousands?|millions?|any\s+number)(?!\w))"
 )
 _TIME: Final = r"(?:(?:milli)?second|minute|hour|day|week|month|year)s?\b"
-_DATE: Final = re.compile(
+_DATE: Final = (
     r"(?<![\w.])(?:1[5-9]|20)\d\d(?!\.?\w)|\b[Ww]eeks?\s\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
     r"|\b(?:January|February|March|April|May(?=\s\d)|June|July|August|September|October|November"
     r"|December)\b"
 )
+_ANY_CASE: Final = re.IGNORECASE
+
+
+def _fact(question: str, answer: str, flags: int = 0, *, is_needed: bool = True) -> _AskedFact:
+    return _AskedFact(re.compile(question, _ANY_CASE), re.compile(answer, flags), is_needed)
+
+
 ASKED_FACTS: Final = (
-    _AskedFact(
-        re.compile(r"\bhow\s+many\s+(?P<of>\w+)", re.IGNORECASE),
-        re.compile(
-            rf"{_COUNT}[\s-](?P<counted>(?:(?!(?:an?|the|you|we|it)\s)[\w-]+\s+){{0,2}}[\w-]+)",
-            re.IGNORECASE,
-        ),
+    _fact(
+        r"\bhow\s+many\s+(?P<of>\w+)",
+        rf"{_COUNT}[\s-](?P<counted>(?:(?!(?:an?|the|you|we|it)\s)[\w-]+\s+){{0,2}}[\w-]+)",
+        _ANY_CASE,
         is_needed=False,
     ),
-    _AskedFact(
-        re.compile(
-            rf"\bwho(?:\s+\w+)?\s+{_MADE}|\bwho\s+(?:is|was|are|were)\s+the\s+(?:\w+\s+)?{_ROLE}\b",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            rf"(?:{_MADE}\s+(?:[\w']+\s+){{0,4}}?by|\b{_ROLE}(?:\s+(?:is|are|was|were))?:?)\s+"
-            rf"(?P<fact>(?:[a-z]+\s+){{0,3}}?[A-Z][\w'\u2019-]+)|\b{_NAME}+,?\s+(?:[a-z]+\s+){{0,2}}?{_DID}"
-            rf"|\b(?!(?:I|If|It|That|They|This|We|When|Who|You)\b)[A-Z][\w'\u2019-]+\s+{_DID}"
-        ),
+    _fact(
+        rf"\bwho(?:\s+\w+)?\s+{_MADE}|\bwho\s+(?:is|was|are|were)\s+the\s+(?:\w+\s+)?{_ROLE}\b",
+        rf"(?:{_MADE}\s+(?:[\w']+\s+){{0,4}}?by|\b{_ROLE}(?:\s+(?:is|are|was|were))?:?)\s+"
+        rf"(?P<fact>(?:[a-z]+\s+){{0,3}}?[A-Z][\w'\u2019-]+)|\b{_NAME}+,?\s+(?:[a-z]+\s+){{0,2}}?{_DID}"
+        rf"|\b(?!(?:I|If|It|That|They|This|We|When|Who|You)\b)[A-Z][\w'\u2019-]+\s+{_DID}",
     ),
-    _AskedFact(
-        re.compile(
-            r"\bwhen\s+(?:was|were|did)\b|\b(?:what|which)\s+(?:year|date|day)\b|\brelease\s+date\b"
-            r"|\bwhen\s+(?:is|will|does)\b.*\b(?:releas\w*|due|deadline|semester)\b",
-            re.IGNORECASE,
-        ),
+    _fact(
+        r"\bwhen\s+(?:was|were|did)\b|\b(?:what|which)\s+(?:year|date|day)\b|\brelease\s+date\b"
+        r"|\bwhen\s+(?:is|will|does)\b.*\b(?:releas\w*|due|deadline|semester)\b",
         _DATE,
     ),
-    _AskedFact(
-        re.compile(
-            r"\bhow\s+much\s+(?:does|do|did)\b.*\bcosts?\W*$|\bhow\s+much\s+(?:is|are)\s+(?:an?|the)\b"
-            r"|\bprices?\s+(?:of|for)\b|\bprices?(?:\s+\S+)?\W*$|\bhow\s+expensive\b"
-            r"|\bwhere\s+(?:to|(?:can|do|could)\s+(?:i|we|you))\s+(?:buy|order)\b",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\$\s?\d[\d.,]*(?=[\s)]|$)(?![^$\n]*\$)|[\u20ac\u00a3\u00a5]\s?\d|\d\s?[\u20ac\u00a3]"
-            r"|\b(?:USD|EUR|dollars?|euros?|cents?|free\s+of\s+charge|buy|bought|purchas\w+|shops?"
-            r"|vendors?|resellers?)\b",
-            re.IGNORECASE,
-        ),
+    _fact(
+        r"\bhow\s+much\s+(?:does|do|did)\b.*\bcosts?\W*$|\bhow\s+much\s+(?:is|are)\s+(?:an?|the)\b"
+        r"|\bprices?\s+(?:of|for)\b|\bprices?(?:\s+\S+)?\W*$|\bhow\s+expensive\b"
+        r"|\bwhere\s+(?:to|(?:can|do|could)\s+(?:i|we|you))\s+(?:buy|order)\b",
+        r"\$\s?\d[\d.,]*(?=[\s)]|$)(?![^$\n]*\$)|[\u20ac\u00a3\u00a5]\s?\d|\d\s?[\u20ac\u00a3]"
+        r"|\b(?:USD|EUR|dollars?|euros?|cents?|free\s+of\s+charge|buy|bought|purchas\w+|shops?"
+        r"|vendors?|resellers?)\b",
+        _ANY_CASE,
     ),
-    _AskedFact(
-        re.compile(
-            r"\bhow\s+many\s+(?P<of>\w+)\s+"
-            r"(?:(?:does|do|did|has|have)\s+(?!(?:i|we|you)\b)|(?:are|were|use)\b)",
-            re.IGNORECASE,
-        ),
-        re.compile(_COUNT, re.IGNORECASE),
+    _fact(
+        r"\bhow\s+many\s+(?P<of>\w+)\s+"
+        r"(?:(?:does|do|did|has|have)\s+(?!(?:i|we|you)\b)|(?:are|were|use)\b)",
+        _COUNT,
+        _ANY_CASE,
     ),
-    _AskedFact(
-        re.compile(
-            r"\b(?:what|which|minimum|lowest|latest|newest)\s+(?:(?:is|the|minimum|lowest|latest|newest)"
-            r"\s+)*(?P<of>\w+)\s+versions?\b",
-            re.IGNORECASE,
-        ),
-        re.compile(r"\d"),
+    _fact(
+        r"\b(?:what|which|minimum|lowest|latest|newest)\s+(?:(?:is|the|minimum|lowest|latest|newest)"
+        r"\s+)*(?P<of>\w+)\s+versions?\b",
+        r"\d",
     ),
-    _AskedFact(
-        re.compile(r"\b(?:what|which)\s+versions?\s+of\s+(?P<of>\w+)", re.IGNORECASE),
-        re.compile(r"\d"),
+    _fact(r"\b(?:what|which)\s+versions?\s+of\s+(?P<of>\w+)", r"\d"),
+    _fact(
+        r"\bhow\s+(?:old|tall|heavy)\s+(?:is|are|was|were)\b"
+        r"|\b(?:weight|height|size|range|life|lifetime|age|salary|payload)\s+of\b",
+        r"\d",
     ),
-    _AskedFact(
-        re.compile(
-            r"\bhow\s+(?:old|tall|heavy)\s+(?:is|are|was|were)\b"
-            r"|\b(?:weight|height|size|range|life|lifetime|age|salary|payload)\s+of\b",
-            re.IGNORECASE,
-        ),
-        re.compile(r"\d"),
-    ),
-    _AskedFact(
-        re.compile(r"\bhow\s+long\s+(?:is|are|was|does|do|did|will)\b", re.IGNORECASE),
-        re.compile(rf"{_COUNT}[\s-]{_TIME}", re.IGNORECASE),
+    _fact(
+        r"\bhow\s+long\s+(?:is|are|was|does|do|did|will)\b",
+        rf"{_COUNT}[\s-]{_TIME}",
+        _ANY_CASE,
         is_needed=False,
     ),
-    _AskedFact(
-        re.compile(r"\bhow\s+often\b", re.IGNORECASE),
-        re.compile(
-            rf"\b(?:every|each|per|once|twice|times)\b|\b(?:hour|dai|week|month|year)ly\b|{_COUNT}\s?Hz",
-            re.IGNORECASE,
-        ),
+    _fact(
+        r"\bhow\s+often\b",
+        rf"\b(?:every|each|per|once|twice|times)\b|\b(?:hour|dai|week|month|year)ly\b|{_COUNT}\s?Hz",
+        _ANY_CASE,
         is_needed=False,
     ),
-    _AskedFact(
-        re.compile(r"\bwhen\s+(?:is|are|will|does|do)\b", re.IGNORECASE), _DATE, is_needed=False
-    ),
-    _AskedFact(
-        re.compile(r"\bhow\s+much\s+(?P<of>\w+)", re.IGNORECASE),
-        re.compile(_COUNT, re.IGNORECASE),
-        is_needed=False,
-    ),
+    _fact(r"\bwhen\s+(?:is|are|will|does|do)\b", _DATE, is_needed=False),
+    _fact(r"\bhow\s+much\s+(?P<of>\w+)", _COUNT, _ANY_CASE, is_needed=False),
 )
+"""The kinds of facts; the first one whose pattern fits a question counts."""
 
-_TYPICAL_CHUNKS: Final = 1_000  # assumed size of a book if a result does not state it
+NO_EVIDENCE: Final = Evidence("", chunk_count=1_000, terms=())
+"""For results built by hand: a book of a usual size, of which no words were counted."""
+
 WEAKEST: Final = 10.0  # how much the least supported words dominate; at 0 all count alike
 
 
@@ -307,7 +285,7 @@ def choose_level(confidence: float) -> Level:
     return Level.CLOSEST_PASSAGES if confidence >= COVERED_FROM else Level.NOT_COVERED
 
 
-def is_related(chunk: ScoredChunk, evidence: Evidence | None = None) -> bool:
+def is_related(chunk: ScoredChunk, evidence: Evidence) -> bool:
     """Return True if a passage is similar enough to the question to be offered as related.
 
     Args:
@@ -316,7 +294,7 @@ def is_related(chunk: ScoredChunk, evidence: Evidence | None = None) -> bool:
             is the bar; otherwise it is `RELATED_FROM`, which fits the local models.
     """
     bar = RELATED_FROM
-    if evidence is not None and evidence.unrelated is not None:
+    if evidence.unrelated is not None:
         mean, deviation = evidence.unrelated
         bar = mean + STANDOUT_FROM * deviation
     return _nearness(chunk) >= bar
@@ -327,41 +305,36 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
 
     The result must be from normal mode and have at least one passage.
     """
-    evidence = result.evidence
+    evidence = result.evidence or NO_EVIDENCE
     weights = weigh_question(evidence, question)
-    total = math.fsum(weights.values())
-    best = result.chunks[:EVIDENCE_DEPTH]
-    forms = evidence.abbreviations if evidence else ()
+    best, forms, words = result.chunks[:EVIDENCE_DEPTH], evidence.abbreviations, evidence.words
     terms_of_best = [
         add_other_forms(find_chunk_terms(chunk.metadata.heading_breadcrumb, chunk.text), forms)
+        for chunk in best
+    ]
+    terms_above = [
+        add_other_forms(find_distinct_terms(" ".join(chunk.metadata.heading_breadcrumb)), forms)
         for chunk in best
     ]
     # Without evidence, only the terms of the retrieved passages are known.
     missing = (
         {entry.term for entry in evidence.terms if not entry.known}
-        if evidence
+        if evidence.terms
         else set(weights).difference(*terms_of_best)
     )
-    words = evidence.words if evidence else ()
     semantic = max((_nearness(chunk) for chunk in best), default=0.0)
     standout = None
-    if evidence is not None and evidence.unrelated is not None:
+    if evidence.unrelated is not None:
         mean, deviation = evidence.unrelated
         standout = (semantic - mean) / deviation if deviation > 0 else None
     return Signals(
         semantic=semantic,
         support=_mean_of_weakest(words) if words else semantic,
-        cover=max((_share(weights, terms, total) for terms in terms_of_best), default=0.0),
-        known=_share(weights, set(weights) - missing, total),
-        headings=max(
-            (
-                _share(weights, add_other_forms(find_path_terms(chunk), forms), total)
-                for chunk in best
-            ),
-            default=0.0,
-        ),
+        cover=max((_share(weights, terms) for terms in terms_of_best), default=0.0),
+        known=_share(weights, set(weights) - missing),
+        headings=max((_share(weights, terms) for terms in terms_above), default=0.0),
         word_count=_count_words(question, forms, len(words)),
-        chunk_count=evidence.chunk_count if evidence else _TYPICAL_CHUNKS,
+        chunk_count=evidence.chunk_count,
         standout=standout,
     )
 
@@ -379,13 +352,6 @@ def _count_words(question: str, forms: Sequence[Abbreviation], compared: int) ->
     return compared + counted + longer
 
 
-class FactTest(Protocol):
-    """A test for sentences with a kind of fact."""
-
-    def __call__(self, sentence: str, above: AbstractSet[str] = frozenset()) -> bool:
-        """Return True if a sentence has such a fact, below headings with the given terms."""
-
-
 def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     """Return True if a question asks for a kind of fact that no passage contains.
 
@@ -400,7 +366,9 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     )
 
 
-def read_asked_fact(question: str, *, only_needed: bool = False) -> FactTest | None:
+def read_asked_fact(
+    question: str, above: AbstractSet[str] = frozenset(), *, only_needed: bool = False
+) -> Callable[[str], bool] | None:
     """Return a test for sentences with the fact that a question asks for; None if it asks for none.
 
     A fact counts in a sentence with a term of the question, or with the name of the thing that is
@@ -408,6 +376,7 @@ def read_asked_fact(question: str, *, only_needed: bool = False) -> FactTest | N
 
     Args:
         question: The question.
+        above: The terms of the headings above the sentences.
         only_needed: True leaves out facts without which a text can answer the question as well.
     """
     facts = (fact for fact in ASKED_FACTS if fact.is_needed or not only_needed)
@@ -419,7 +388,7 @@ def read_asked_fact(question: str, *, only_needed: bool = False) -> FactTest | N
     named = frozenset(extract_terms(asked.groupdict().get("of") or question))
     answer = fact.answer
 
-    def tells(sentence: str, above: AbstractSet[str] = frozenset()) -> bool:
+    def tells(sentence: str) -> bool:
         found = answer.search(sentence)
         if found is None:
             return False
@@ -506,18 +475,13 @@ def is_named_by_heading(chunks: Sequence[ScoredChunk], question: str) -> bool:
     )
 
 
-def find_path_terms(chunk: ScoredChunk) -> frozenset[str]:
-    """Return the distinct terms of a passage's title and headings."""
-    return find_distinct_terms(" ".join(chunk.metadata.heading_breadcrumb))
-
-
-def weigh_question(evidence: Evidence | None, question: str) -> dict[str, float]:
+def weigh_question(evidence: Evidence, question: str) -> dict[str, float]:
     """Map each distinct term of the question to its weight in the book; rare terms weigh more.
 
     The weights were measured by the search. A term without a measured weight gets the mean of the
-    others. Without `evidence`, each term weighs 1.0.
+    others. Without known terms, each term weighs 1.0.
     """
-    known = {entry.term: entry.weight for entry in evidence.terms} if evidence else {}
+    known = {entry.term: entry.weight for entry in evidence.terms}
     typical = math.fsum(known.values()) / len(known) if known else 1.0
     return {term: known.get(term, typical) for term in extract_terms(question)}
 
@@ -537,6 +501,7 @@ def _nearness(chunk: ScoredChunk) -> float:
     return chunk.score if channels is None else (channels.dense + channels.windows) / 2
 
 
-def _share(weights: Mapping[str, float], terms: AbstractSet[str], total: float) -> float:
+def _share(weights: Mapping[str, float], terms: AbstractSet[str]) -> float:
+    total = math.fsum(weights.values())
     found = math.fsum(weight for term, weight in weights.items() if term in terms)
     return found / total if total > 0 else 0.0

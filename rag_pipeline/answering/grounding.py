@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.answering.confidence import (
     ANSWERED_FROM,
     DEFAULT_RULE,
+    NO_EVIDENCE,
     UNANSWERED,
     choose_level,
     choose_rule,
@@ -19,6 +20,7 @@ from rag_pipeline.answering.confidence import (
     measure_signals,
 )
 from rag_pipeline.answering.models import (
+    REPLIES,
     Answer,
     AnswerKind,
     GroundedResponse,
@@ -26,12 +28,7 @@ from rag_pipeline.answering.models import (
     Notice,
     Reason,
 )
-from rag_pipeline.answering.prompts import (
-    build_instruction,
-    build_sources,
-    format_context,
-    key_sources,
-)
+from rag_pipeline.answering.prompts import build_instruction, build_sources, format_context
 from rag_pipeline.answering.quoting.passages import hide_solutions
 from rag_pipeline.answering.reading.languages import find_languages
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
@@ -50,9 +47,7 @@ from rag_pipeline.retrieval.queries import Mode, build_point_filter
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult
+    from rag_pipeline.retrieval.models import Evidence, RetrievalResult
 
 
 def decline(grounded: GroundedResponse, voice: Voice) -> GroundedResponse:
@@ -67,25 +62,24 @@ def decline(grounded: GroundedResponse, voice: Voice) -> GroundedResponse:
 
 
 def make_refusal(grounded: GroundedResponse, voice: Voice, question: str = "") -> Answer:
-    """Return the refusal of a question. Its citations are the related sections or the selection."""
-    selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
+    """Return the answer that is a refusal or a fixed reply.
+
+    The citations of a refusal are the related sections, which its text lists, or the selection.
+    """
+    is_reply, related = grounded.reason in REPLIES, grounded.related
+    text = grounded.message
+    if related and not is_reply:
+        places = [f"{one.place} ({one.url})" if one.url else one.place for one in related]
+        text += f"\n\n{voice.say('related')}" + "".join(f"\n- {place}" for place in places)
     return Answer(
         question=question,
-        text=grounded.message + list_related(grounded, voice),
-        kind=AnswerKind.REFUSED,
+        text=text,
+        kind=AnswerKind.REPLY if is_reply else AnswerKind.REFUSED,
         sentences=(),
-        citations=grounded.citations if selected else grounded.related,
+        citations=grounded.citations if grounded.mode == Mode.SELECTED_TEXT_ONLY else related,
         grounding=grounded,
         notices=grounded.notices,
     )
-
-
-def list_related(grounded: GroundedResponse, voice: Voice) -> str:
-    """Return the text that lists related sections below a refusal; empty if there are none."""
-    if not grounded.related:
-        return ""
-    places = [f"{one.place} ({one.url})" if one.url else one.place for one in grounded.related]
-    return f"\n\n{voice.say('related')}" + "".join(f"\n- {place}" for place in places)
 
 
 MAX_CONTEXT_TOKENS: Final = 3_000
@@ -148,14 +142,14 @@ def apply_grounding_policy(
         sources = tuple(replace(one, blocks=find_selected_blocks(one.text)) for one in sources)
     elif not voice.tells_solutions:
         sources = tuple(map(hide_solutions, sources))
-    key = key_sources(question, sources, Mode(result.mode))
-    context = "\n\n".join(source.text for source in sources) if selected else None
     level, reason, confidence = _decide(result, question)
     blocks = [block.kind for source in sources for block in source.blocks]
     if blocks and set(blocks) == {TextBlockKind.HEADING}:
         level, reason = Level.NOT_COVERED, Reason.NO_PASSAGES
     notices = _collect_notices(result, question, voice, refused=level is Level.NOT_COVERED)
-    related = () if selected else _suggest_sections(result)
+    evidence = result.evidence or NO_EVIDENCE
+    near = (one.citation for one in result.chunks if is_related(one, evidence))
+    related = () if selected else tuple(dict.fromkeys(near))[:RELATED_SECTIONS]
     if level is Level.NOT_COVERED and not related and _knows_no_word(result):
         others = (notice for notice in notices if notice.code != "names_missing")
         reason, notices = Reason.NO_WORDS, (voice.note("no_words"), *others)
@@ -163,7 +157,7 @@ def apply_grounding_policy(
     if code == "closest" and _only_mentions(result, question):
         code = "mentioned"
     return GroundedResponse(
-        context=format_context(sources, Mode.NORMAL, key, question) if context is None else context,
+        context=format_context(sources, question, Mode(result.mode)),
         system_instruction=build_instruction(Mode(result.mode), voice),
         citations=tuple(source.citation for source in sources),
         mode=Mode(result.mode),
@@ -177,7 +171,7 @@ def apply_grounding_policy(
     )
 
 
-def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, ...]:
+def find_missing_names(evidence: Evidence, question: str) -> tuple[str, ...]:
     """Return the names in the question that do not occur in the book, in the question's order.
 
     A name is a word with a capital letter, digit or underscore after its first character, or a
@@ -185,39 +179,23 @@ def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, .
     if `ROS` and `2` occur. Missing names that follow each other in the question are one name, such
     as a first and a last name.
     """
-    if evidence is None:
-        return ()
     first = question.split(maxsplit=1)[0] if question.strip() else ""
-    missing: list[str] = []
+    asked, names = " ".join(question.split()), list[str]()
     for word in dict.fromkeys(entry.word for entry in evidence.terms):
         inner = any(char.isupper() or char.isdigit() or char == "_" for char in word[1:])
-        if not inner and not (word[:1].isupper() and not first.startswith(word)):
+        is_name = inner or (word[:1].isupper() and not first.startswith(word))
+        if not is_name or word.isdigit():
             continue
-        if word.isdigit():
-            continue
-        entries = [entry for entry in evidence.terms if entry.word == word]
-        whole, *parts = [entry.known for entry in entries]
+        whole, *parts = [entry.known for entry in evidence.terms if entry.word == word]
         joined = any(char.isdigit() or char == "_" for char in word) and parts and all(parts)
-        if not whole and not joined:
-            missing.append(word)
-    return tuple(_join_names(missing, " ".join(question.split())))
-
-
-def _join_names(words: Sequence[str], question: str) -> list[str]:
-    names: list[str] = []
-    for word in words:
+        if whole or joined:
+            continue
         longer = f"{names[-1]} {word}" if names else ""
-        if longer and longer in question:
+        if longer and longer in asked:
             names[-1] = longer
         else:
             names.append(word)
-    return names
-
-
-def _suggest_sections(result: RetrievalResult) -> tuple[Citation, ...]:
-    """Return the sections of the related passages, best first, each once, at most three."""
-    related = (chunk.citation for chunk in result.chunks if is_related(chunk, result.evidence))
-    return tuple(dict.fromkeys(related))[:RELATED_SECTIONS]
+    return tuple(names)
 
 
 _MESSAGES: Final = {
@@ -262,14 +240,17 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     confidence = rule.confidence(signals)
     if is_named_by_heading(result.chunks, question):
         confidence = max(confidence, ANSWERED_FROM)
-    forms = result.evidence.abbreviations if result.evidence else ()
-    if lacks_asked_fact(result.chunks, question) or lacks_qualifier(result.chunks, question, forms):
+    evidence, chunks = result.evidence or NO_EVIDENCE, result.chunks
+    forms = evidence.abbreviations
+    if lacks_asked_fact(chunks, question) or lacks_qualifier(chunks, question, forms):
         confidence = min(confidence, UNANSWERED)
     level = choose_level(confidence)
-    best = result.chunks[:EVIDENCE_DEPTH]
-    is_near = any(is_related(chunk, result.evidence) for chunk in best)
+    best = chunks[:EVIDENCE_DEPTH]
+    is_near = any(is_related(chunk, evidence) for chunk in best)
     covers = max(COVERS, 0 if is_near else signals.known)
-    is_found = signals.cover >= covers or _has_exact_word(result)
+    exact = {entry.term for entry in evidence.terms if entry.known and EXACT.fullmatch(entry.word)}
+    has_exact = exact and any(exact & find_distinct_terms(chunk.text) for chunk in best)
+    is_found = signals.cover >= covers or has_exact
     if level is Level.NOT_COVERED and (is_found or _is_beyond_model(result)):
         level = Level.CLOSEST_PASSAGES
     return level, _REASONS[level], confidence
@@ -284,26 +265,16 @@ def _only_mentions(result: RetrievalResult, question: str) -> bool:
     )
 
 
-def _has_exact_word(result: RetrievalResult) -> bool:
-    """Return True if a code or identifier of the question is in one of the best passages."""
-    entries = result.evidence.terms if result.evidence else ()
-    exact = {entry.term for entry in entries if entry.known and EXACT.fullmatch(entry.word)}
-    return bool(exact) and any(
-        exact & find_distinct_terms(chunk.text) for chunk in result.chunks[:EVIDENCE_DEPTH]
-    )
-
-
 def _knows_no_word(result: RetrievalResult) -> bool:
     """Return True if a text has no word of the book and no stop word, so that it may mean nothing.
 
     A sentence with stop words, such as "Who won it?", is a question that the book does not cover.
     """
-    evidence, question = result.evidence, result.query.question
-    if evidence is None or find_languages(question, result.chunks) is not None:
+    terms, question = (result.evidence or NO_EVIDENCE).terms, result.query.question
+    if not terms or any(term.known for term in terms):
         return False
-    if len(find_content_words(question)) < count_words(question):
-        return False
-    return bool(evidence.terms) and not any(term.known for term in evidence.terms)
+    is_foreign = find_languages(question, result.chunks) is not None
+    return not is_foreign and len(find_content_words(question)) >= count_words(question)
 
 
 def _is_beyond_model(result: RetrievalResult) -> bool:
@@ -315,8 +286,8 @@ def _is_beyond_model(result: RetrievalResult) -> bool:
     """
     if find_languages(result.query.question, result.chunks) is not None:
         return True
-    evidence = result.evidence
-    if evidence is None or not evidence.model.startswith("local/"):
+    evidence = result.evidence or NO_EVIDENCE
+    if not evidence.model.startswith("local/"):
         return False
     weights = {
         term.term: term.weight for term in evidence.terms if _HIRAGANA.fullmatch(term.term) is None
@@ -343,7 +314,7 @@ def _collect_notices(
         notices.append(voice.note("other_language", asked=asked, written=written, **own))
     elif result.search_question is not None:
         notices.append(voice.note("search_changed", question=result.search_question))
-    missing = find_missing_names(result.evidence, question)
+    missing = find_missing_names(result.evidence or NO_EVIDENCE, question)
     if missing and not foreign:  # the words of another language are no names
         notices.append(voice.note("names_missing", names=", ".join(missing)))
     limited = bool(build_point_filter(result.query.filters).fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.ids import to_json
 from rag_pipeline.core.models import ContentType, Figure, TextBlock
@@ -32,6 +32,10 @@ class Reason(StrEnum):
     SMALL_TALK = "small_talk"
     ABOUT_BOOK = "about_book"
     NO_WORDS = "no_words"
+
+
+REPLIES: Final = frozenset({Reason.SMALL_TALK, Reason.ABOUT_BOOK})
+"""Reasons of a fixed reply, for which nothing is searched."""
 
 
 class Level(StrEnum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from rag_pipeline.answering.confidence import measure_signals, weigh_question
+from rag_pipeline.answering.confidence import NO_EVIDENCE, measure_signals, weigh_question
 from rag_pipeline.answering.conversation import (
     choose_turns,
     complete_question,
@@ -17,12 +17,18 @@ from rag_pipeline.answering.conversation import (
     recall_question,
 )
 from rag_pipeline.answering.grounding import apply_grounding_policy, make_refusal
-from rag_pipeline.answering.models import Answer, GroundedResponse, Level, Notice, Turn
+from rag_pipeline.answering.models import (
+    REPLIES,
+    Answer,
+    GroundedResponse,
+    Level,
+    Notice,
+    Turn,
+)
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.book_questions import (
     BOOK_QUESTIONS,
-    asks_for_order,
     drop_book,
     find_numbered_part,
     find_part_pages,
@@ -39,18 +45,12 @@ from rag_pipeline.answering.reading.questions import (
     find_asking_clauses,
     read_question,
 )
-from rag_pipeline.answering.reading.small_talk import (
-    REPLIES,
-    find_reply,
-    give_reply,
-    ground_reply,
-    make_empty_result,
-    remove_small_talk,
-)
+from rag_pipeline.answering.reading.small_talk import find_reply, ground_reply, remove_small_talk
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.limits import Observer, Protection
+from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.queries import MAX_FILTER_VALUES, Mode, Query, QueryFilters, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.retriever import Retriever
 
@@ -115,22 +114,11 @@ class LateRetriever(Closing):
 
     def retrieve(self, query: Query) -> RetrievalResult:
         """Return the passages for a query; raises the errors of `Retriever.retrieve` and `open`."""
-        if query.mode == Mode.SELECTED_TEXT_ONLY:
-            return self._retrieve_selected(query)
-        return self.open().retrieve(query)
-
-    def close(self) -> None:
-        """Close the collection; a later question opens it again."""
-        with self._opening:
-            if self._opened is not None:
-                self._opened.close()
-
-    def _retrieve_selected(self, query: Query) -> RetrievalResult:
+        if query.mode != Mode.SELECTED_TEXT_ONLY or self._opened is not None:
+            return self.open().retrieve(query)
         from rag_pipeline.adapters.connect import connect_selection_embedder  # noqa: PLC0415  # see __init__
         from rag_pipeline.retrieval.selected_text import retrieve_selected  # noqa: PLC0415  # see __init__
 
-        if self._opened is not None:
-            return self._opened.retrieve(query)
         chosen, local = self._settings, connect_selection_embedder()
         with self.protection.watch("retrieve", [query.question]) as operation:
             operation.result_count = 1
@@ -140,6 +128,12 @@ class LateRetriever(Closing):
                     query, chosen.selected_text_threshold, chosen.site, local, chosen.sources or ()
                 ),
             )
+
+    def close(self) -> None:
+        """Close the collection; a later question opens it again."""
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
 
 
 CONTEXT_DEPTH: Final = 30
@@ -157,20 +151,6 @@ _FORMS: Final = frozenset({
     QuestionKind.DEFINITION, QuestionKind.COMPARISON, QuestionKind.LIST, QuestionKind.PROBLEM,
     QuestionKind.FORMULA,
 })  # fmt: skip
-
-
-class Searcher(Protocol):
-    """A search with limits and a log, such as a `Retriever`."""
-
-    @property
-    def protection(self) -> Protection:
-        """The time limits, circuit breakers and log."""
-
-    def retrieve(self, query: Query) -> RetrievalResult:
-        """Return the passages for a query."""
-
-    def read_index(self, action: Callable[[OpenIndex], _Read]) -> _Read:
-        """Run an action on the open collection and return its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +249,7 @@ def _has_subject(turns: Sequence[Turn]) -> bool:
 
 def search_plan(
     plan: Plan,
-    searcher: Searcher,
+    searcher: Retriever | LateRetriever,
     searched: str,
     *,
     writes: bool,
@@ -289,25 +269,21 @@ def search_plan(
     Raises:
         RagPipelineError: As described for `stream_answer`.
     """
-    if plan.reply in BOOK_QUESTIONS:
-        grounded = searcher.read_index(
-            lambda opened: ground_book_question(plan.query, plan.reply, voice, opened)
-        )
-        return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
-    if plan.reply:
-        grounded = ground_reply(plan.query, plan.reply, voice, plan.completed)
-        return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
-    if plan.query.mode == Mode.NORMAL and asks_for_order(plan.question):
-        neighbor = searcher.read_index(
-            lambda opened: ground_neighbor(plan.query, plan.question, voice, opened)
-        )
-        if neighbor is not None:
-            return PreparedAnswer(plan.query, make_empty_result(plan.query), neighbor)
-    top_k = max(plan.query.result_count, _choose_depth(plan.question, writes=writes))
+    reply = _give_fixed(plan, searcher, voice)
+    if reply is not None:
+        result = RetrievalResult((), plan.query, Mode(plan.query.mode), 0)
+        return PreparedAnswer(plan.query, result, reply)
+    asked = read_question(plan.question)
+    depth = FORM_DEPTH if asked.kind in _FORMS or names_book(plan.question) else EVIDENCE_DEPTH
+    top_k = max(plan.query.result_count, CONTEXT_DEPTH if writes else depth)
     cutoff = max(plan.query.min_relative_score, RELEVANT_FROM)
     query = replace(plan.query, question=plan.question, top_k=top_k, min_relative_score=cutoff)
-    wanted = _ask(query, drop_book(searched))
-    result = _search_part(wanted, searcher) or _search(wanted, searcher)
+    wanted = replace(query, question=drop_book(searched))
+    try:
+        wanted.check()
+    except QueryError:
+        wanted = query
+    result = _search(wanted, searcher)
     if wanted.question != plan.question:
         result = replace(result, search_question=result.search_question or wanted.question)
     if result.verdict is SelectionVerdict.UNRELATED and (
@@ -317,9 +293,15 @@ def search_plan(
     grounded = apply_grounding_policy(
         result, drop_order(result.search_question or plan.question), voice=voice
     )
-    if listed := _list_sections(plan.question, result, searcher, voice):
-        message = grounded.message or listed.text
-        grounded = replace(grounded, message=message, notices=(*grounded.notices, listed))
+    if asked.kind is QuestionKind.LIST and result.mode == Mode.NORMAL:
+        found = {chunk.metadata.doc_path for chunk in result.chunks}
+        place, names = searcher.read_index(
+            lambda opened: list_sections(asked.subject, list_pages(opened), found)
+        )
+        if names:
+            listed = voice.note("sections", place=place, names=", ".join(names))
+            message = grounded.message or listed.text
+            grounded = replace(grounded, message=message, notices=(*grounded.notices, listed))
     if query.filters and not result.chunks:
         from rag_pipeline.retrieval.contents import explain_filters  # noqa: PLC0415  # loads numpy
 
@@ -332,46 +314,33 @@ def search_plan(
     )
 
 
-def _list_sections(
-    question: str, result: RetrievalResult, searcher: Searcher, voice: Voice
-) -> Notice | None:
-    """Return the hint that sections are the things that a question lists, or None."""
-    asked = read_question(question)
-    if asked.kind is not QuestionKind.LIST or result.mode == Mode.SELECTED_TEXT_ONLY:
-        return None
-    found = {chunk.metadata.doc_path for chunk in result.chunks}
-    place, names = searcher.read_index(
-        lambda opened: list_sections(asked.subject, list_pages(opened), found)
-    )
-    return voice.note("sections", place=place, names=", ".join(names)) if names else None
+def _give_fixed(
+    plan: Plan, searcher: Retriever | LateRetriever, voice: Voice
+) -> GroundedResponse | None:
+    """Return the answer to a question that needs no search, or None."""
+    if plan.reply in BOOK_QUESTIONS:
+        return searcher.read_index(
+            lambda opened: ground_book_question(plan.query, plan.reply, voice, opened)
+        )
+    if plan.reply:
+        return ground_reply(plan.query, plan.reply, voice, plan.completed)
+    return ground_neighbor(plan.query, plan.question, voice, searcher.read_index)
 
 
-def _choose_depth(question: str, *, writes: bool) -> int:
-    """Return the number of passages to read for a question."""
-    if writes:
-        return CONTEXT_DEPTH
-    kind = read_question(question).kind
-    return FORM_DEPTH if kind in _FORMS or names_book(question) else EVIDENCE_DEPTH
-
-
-def _ask(query: Query, searched: str) -> Query:
-    """Return the query with another question, unless it would not be valid with it."""
-    other = replace(query, question=searched)
-    try:
-        other.check()
-    except QueryError:
-        return query
-    return other
-
-
-def _search(query: Query, searcher: Searcher) -> RetrievalResult:
-    """Return the passages for a query.
+def _search(query: Query, searcher: Retriever | LateRetriever) -> RetrievalResult:
+    """Return the passages for a query; of a numbered part that it names, those of its pages.
 
     Of a long text, the clause counts that comes nearest to a passage, if it comes nearer than the
     whole text. Of a question in another language, only the terms are searched.
     """
     if query.mode == Mode.SELECTED_TEXT_ONLY:
         return searcher.retrieve(query)
+    part = "" if query.filters else find_numbered_part(query.question)
+    read = searcher.read_index
+    if part and (pages := read(lambda opened: find_part_pages(part, list_pages(opened)))):
+        paths = [page.doc_path for page in pages[:MAX_FILTER_VALUES]]
+        titled = replace(query, question=pages[0].title, filters=QueryFilters(doc_paths=paths))
+        return replace(searcher.retrieve(titled), query=query, search_question=None)
     result = searcher.retrieve(replace(query, question=drop_order(query.question)))
     for clause in find_asking_clauses(query.question):
         found = searcher.retrieve(replace(query, question=clause))
@@ -383,19 +352,6 @@ def _search(query: Query, searcher: Searcher) -> RetrievalResult:
         return result
     found = searcher.retrieve(replace(query, question=terms))
     return replace(found, query=query, search_question=terms)
-
-
-def _search_part(query: Query, searcher: Searcher) -> RetrievalResult | None:
-    """Return the passages of the pages of a numbered part that a question names, or None."""
-    part = "" if query.filters else find_numbered_part(query.question)
-    if not part or query.mode == Mode.SELECTED_TEXT_ONLY:
-        return None
-    pages = searcher.read_index(lambda opened: find_part_pages(part, list_pages(opened)))
-    if not pages:
-        return None
-    paths = [page.doc_path for page in pages[:MAX_FILTER_VALUES]]
-    titled = replace(query, question=pages[0].title, filters=QueryFilters(doc_paths=paths))
-    return replace(searcher.retrieve(titled), query=query, search_question=None)
 
 
 def _find_nearest(result: RetrievalResult) -> float:
@@ -413,9 +369,7 @@ def give_ready(prepared: PreparedAnswer, notice: Notice | None, voice: Voice) ->
         voice: The language of the fixed sentences.
     """
     grounded, asked = prepared.grounding, prepared.query.question
-    if grounded.reason in REPLIES:
-        return give_reply(grounded, asked)
-    if grounded.level is Level.NOT_COVERED:
+    if grounded.level is Level.NOT_COVERED or grounded.reason in REPLIES:
         return make_refusal(grounded, voice, asked)
     quoted = _quote(prepared, notice)
     is_told = notice is not None and notice.code != "no_model"
@@ -445,7 +399,8 @@ def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> t
 
 def _quote(prepared: PreparedAnswer, notice: Notice | None) -> Answer:
     question = prepared.search_question or prepared.question
-    weights = weigh_question(prepared.result.evidence, question)
+    weights = weigh_question(prepared.result.evidence or NO_EVIDENCE, question)
     seen = join_answers(prepared.question, prepared.turns) if prepared.is_follow_up else ""
     notices = () if notice is None else (notice,)
-    return quote_answer(prepared.grounding, question, weights, notices, seen)
+    quoted = quote_answer(prepared.grounding, question, weights, notices, seen)
+    return replace(quoted, question=prepared.query.question)

@@ -144,28 +144,18 @@ _MOST_SOURCES: Final = 28  # a mark takes 8 tokens, and all marks together less 
 _KEYS: Final = 1_000_000
 
 
-def make_key(parts: Sequence[str]) -> str:
-    """Return a key for the marks in a prompt: 6 decimal digits of a hash of `parts`.
+def make_key(question: str, enclosed: Sequence[str], turns: Sequence[Turn]) -> str:
+    """Return a key for the marks around a question, the text of sources, and earlier turns.
 
-    Six decimal digits are two tokens, and as many hexadecimal digits are up to four.
+    It consists of 6 decimal digits of a hash. Six decimal digits are two tokens, and as many
+    hexadecimal digits are up to four.
     """
+    told = (part for turn in turns for part in (turn.question, turn.answer))
     digest = hashlib.sha256()
-    for part in parts:
+    for part in (question, *enclosed, *told):
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
     return f"{int.from_bytes(digest.digest()[:8], 'big') % _KEYS:06d}"
-
-
-def key_sources(question: str, sources: Sequence[Source], mode: Mode) -> str:
-    """Return the key for the marks around a question and its sources."""
-    return make_key([question, *(_enclosed(source, mode, question) for source in sources)])
-
-
-def key_parts(question: str, enclosed: Sequence[str], turns: Sequence[Turn]) -> str:
-    """Return the key for the marks around a question, the text of sources, and earlier turns."""
-    return make_key(
-        [question, *enclosed, *(part for turn in turns for part in (turn.question, turn.answer))]
-    )
 
 
 def format_turns(turns: Sequence[Turn], key: str) -> str:
@@ -177,15 +167,19 @@ def format_turns(turns: Sequence[Turn], key: str) -> str:
     )
 
 
-def format_context(sources: Sequence[Source], mode: Mode, key: str, question: str = "") -> str:
+def format_context(sources: Sequence[Source], question: str, mode: Mode) -> str:
     """Return all sources as one text, each below a line with its number and the key.
 
     In normal mode, the document's title and the section precede the text of a source, and long code
-    is cut to the functions that answer the question.
+    is cut to the functions that answer the question. A selected text is returned as it is.
     """
+    texts = [_enclosed(source, mode, question) for source in sources]
+    if mode == Mode.SELECTED_TEXT_ONLY:
+        return "\n\n".join(texts)
+    key = make_key(question, texts, ())
     return "\n\n".join(
-        f"=== SOURCE {source.number} {key} ===\n{_enclosed(source, mode, question)}"
-        for source in sources
+        f"=== SOURCE {source.number} {key} ===\n{text}"
+        for source, text in zip(sources, texts, strict=True)
     )
 
 
@@ -269,7 +263,7 @@ def build_prompt(
                 needed = count_tokens(f"=== SOURCE {source.number} 000000 ===\n{text}\n\n")
         parts.append((source.number, text))
         left -= needed
-    key = key_parts(question, [text for _, text in parts], kept)
+    key = make_key(question, [text for _, text in parts], kept)
     shown = [f"=== SOURCE {number} {key} ===\n{text}" for number, text in parts]
     if kept:
         shown.insert(0, format_turns(kept, key))

@@ -9,17 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rag_pipeline.answering.grounding import decline, make_refusal
-from rag_pipeline.answering.models import Answer, AnswerKind, GroundedResponse, Level, Notice
+from rag_pipeline.answering.models import (
+    REPLIES,
+    Answer,
+    AnswerKind,
+    GroundedResponse,
+    Level,
+    Notice,
+)
 from rag_pipeline.answering.preparing import PreparedAnswer, append_quotes, give_ready
 from rag_pipeline.answering.prompts import STOP, build_prompt, cite_sources
-from rag_pipeline.answering.reading.small_talk import REPLIES
-from rag_pipeline.answering.writing.generated import AnswerWriter, Written
+from rag_pipeline.answering.writing.generated import AnswerWriter
 from rag_pipeline.core.errors import (
     AnswerContextError,
     AnswerError,
@@ -30,7 +37,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.models import Closing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.core.protocols import ChatModel, ChatStream
@@ -57,7 +64,7 @@ class WriteLimits:
     quote_s: float | None = None
 
 
-class AsyncAnswerStream:
+class AsyncAnswerStream(AsyncIterator[str]):
     """An asynchronous iterator over the pieces of an answer's text while it is being written.
 
     `async with` closes the stream and aborts the model's request. So does cancelling the task that
@@ -93,17 +100,16 @@ class AsyncAnswerStream:
         self._protection = protection
         self._voice = voice
         self._marks = marks
-        self._model = model if _may_write(prepared) else None
+        grounding = prepared.grounding
+        is_ready = grounding.level is Level.NOT_COVERED or grounding.reason in REPLIES
+        self._model = None if is_ready else model  # asked only if passages may hold the answer
         self._written: ChatStream | None = None
         self._writer: AnswerWriter | None = None
         self._answer: Answer | None = None
+        self._notice: Notice | None = None  # says why passages are quoted
         self._model_error: str | None = None
         self._is_reading = self._is_closed = False
         self._pieces = self._write()
-
-    def __aiter__(self) -> Self:
-        """Return the stream itself, because it is an iterator."""
-        return self
 
     async def __anext__(self) -> str:
         """Return the next piece of the answer's text, which is never empty."""
@@ -152,29 +158,33 @@ class AsyncAnswerStream:
         with self._protection.watch("answer", [prepared.query.question]) as operation:
             operation.timings_ms.update(prepared.timings_ms)
             operation.started -= sum(prepared.timings_ms.values()) / 1000
-            notice = voice.note("no_model") if self._model is None else None
-            if self._model is not None:
+            if self._model is None:
+                self._notice = voice.note("no_model")
+            else:
                 async with aclosing(self._ask_model(self._model, operation)) as pieces:
                     async for piece in pieces:
-                        if isinstance(piece, str):
-                            yield piece
-                        else:
-                            notice = piece
+                        yield piece
             if self._answer is None:
-                ready = await self._quote(lambda: give_ready(prepared, notice, voice))
+                ready = await self._quote(lambda: give_ready(prepared, self._notice, voice))
                 self._check_open()
                 if ready.text:
                     yield ready.text
                 self._answer = ready
-            answer = replace(self._answer, model_error=self._model_error)
-            self._answer = _complete(answer, prepared, operation)
+            answer = self._answer = replace(self._answer, model_error=self._model_error)
+            operation.result_count = len(answer.grounding.sources)
+            operation.details |= {
+                "kind": answer.kind.value,
+                "level": answer.grounding.level.value,
+                "model": answer.model,
+                "notices": [notice.code for notice in answer.notices],
+            }
 
     async def _ask_model(  # noqa: C901  # one branch for each end of a model's answer
         self, model: ChatModel, operation: Operation
-    ) -> AsyncGenerator[str | Notice, None]:
+    ) -> AsyncGenerator[str, None]:
         """Yield the text of a model's answer, and keep the answer.
 
-        If the model gives no answer, yield the notice that says why. If it fails after a part of
+        If the model gives no answer, keep the notice that says why. If it fails after a part of
         the answer was shown, quotes follow that part.
         """
         grounding, failure = self.prepared.grounding, None
@@ -188,15 +198,34 @@ class AsyncAnswerStream:
             self._model_error = _note_failure(operation, error)
         writer = self._writer
         if writer is None:  # the model was not asked, because it fails again and again
-            yield self._voice.note("model_unavailable", error=_name(failure))
+            self._notice = self._voice.note("model_unavailable", error=_name(failure))
             return
         complete = failure is None and (self._written is None or self._written.complete)
         rest, written = await self._run(lambda: writer.finish(complete=complete))
         self._check_open()
         if rest:
             yield rest
+        if failure is None and written.is_empty and not written.text:
+            failure = AnswerError(
+                f"the model {model.name} wrote no answer, or a content filter blocked it. "
+                "Raise ANSWER_MAX_TOKENS, rephrase the question or choose another model"
+            )
+            self._model_error = _note_failure(operation, failure)
         if written.text:
-            answer = self._make_answer(written, model.name, complete=complete)
+            answer = cite_sources(
+                Answer(
+                    question=self.prepared.query.question,
+                    text=written.text,
+                    kind=AnswerKind.GENERATED,
+                    sentences=written.sentences,
+                    citations=(),
+                    grounding=grounding,
+                    dropped_numbers=written.dropped_numbers,
+                    complete=complete,
+                    model=model.name,
+                    notices=(*grounding.notices, *written.notices),
+                )
+            )
             if failure is not None:
                 notice = self._voice.note("cut_off_quotes")
                 more, answer = await self._quote(
@@ -205,25 +234,17 @@ class AsyncAnswerStream:
                 self._check_open()
                 yield more
             self._answer = answer
-        elif failure is None and written.declined and grounding.level is not Level.ANSWERED:
-            refusal = make_refusal(
-                decline(grounding, self._voice), self._voice, self.prepared.query.question
-            )
-            refused = replace(refusal, model=model.name)
-            yield refused.text
-            self._answer = refused
-        elif failure is None and written.declined:
-            yield self._voice.note("model_declined")
-        elif failure is not None or written.is_empty:
-            if failure is None:
-                failure = AnswerError(
-                    f"the model {model.name} wrote no answer, or a content filter blocked it. "
-                    "Raise ANSWER_MAX_TOKENS, rephrase the question or choose another model"
-                )
-                self._model_error = _note_failure(operation, failure)
-            yield self._voice.note("model_unavailable", error=_name(failure))
+        elif failure is not None:
+            self._notice = self._voice.note("model_unavailable", error=_name(failure))
+        elif not written.declined:
+            self._notice = self._voice.note("not_grounded")
+        elif grounding.level is Level.ANSWERED:
+            self._notice = self._voice.note("model_declined")
         else:
-            yield self._voice.note("not_grounded")
+            declined = decline(grounding, self._voice)
+            refusal = make_refusal(declined, self._voice, self.prepared.query.question)
+            yield refusal.text
+            self._answer = replace(refusal, model=model.name)
 
     async def _read_model(self, model: ChatModel) -> AsyncGenerator[str, None]:
         """Yield the text to show of what the model writes.
@@ -246,7 +267,9 @@ class AsyncAnswerStream:
                     room=model.prompt_tokens,
                     most_sources=most,
                 )
-                writer = AnswerWriter(
+                written = self._written = model.stream(prompt.messages, stop=STOP)
+                make_writer = asyncio.to_thread(  # reads the sources while the model starts
+                    AnswerWriter,
                     prepared.grounding,
                     prepared.question,
                     self._voice,
@@ -254,12 +277,10 @@ class AsyncAnswerStream:
                     instructions=prompt.frame,
                     secret=prompt.key,
                 )
-                self._writer = writer
-                written = self._written = model.stream(prompt.messages, stop=STOP)
-                reading = asyncio.create_task(asyncio.to_thread(writer.prepare))
+                reading = asyncio.create_task(make_writer)
                 try:
                     while (piece := await _read_until(written, until)) is not None:
-                        await reading
+                        writer = await reading
                         shown = writer.feed(piece)
                         if shown:
                             yield shown
@@ -275,7 +296,7 @@ class AsyncAnswerStream:
                     self._check_open()
                     raise
                 finally:
-                    await reading
+                    self._writer = await reading
                     await written.aclose()
 
     async def _quote(self, action: Callable[[], _Result]) -> _Result:
@@ -291,30 +312,13 @@ class AsyncAnswerStream:
             message = "no passage could be chosen in time. Try again later, or select less text"
             raise AnswerTimeoutError(message) from None
 
-    def _make_answer(self, written: Written, model: str, *, complete: bool) -> Answer:
-        grounding = self.prepared.grounding
-        return cite_sources(
-            Answer(
-                question=self.prepared.query.question,
-                text=written.text,
-                kind=AnswerKind.GENERATED,
-                sentences=written.sentences,
-                citations=(),
-                grounding=grounding,
-                dropped_numbers=written.dropped_numbers,
-                complete=complete,
-                model=model,
-                notices=(*grounding.notices, *written.notices),
-            )
-        )
-
     def _check_open(self) -> None:
         """End the generator, as an aborted operation, if another task closed the stream."""
         if self._is_closed:
             raise _AbortedError from None
 
 
-class AnswerStream(Closing):
+class AnswerStream(Closing, Iterator[str]):
     """An iterator over the pieces of an answer's text while the answer is being written.
 
     The property `answer` returns the complete answer. Closing the stream, or leaving its `with`
@@ -334,16 +338,12 @@ class AnswerStream(Closing):
         self.result: RetrievalResult = stream.prepared.result
         self.grounding: GroundedResponse = stream.prepared.grounding
 
-    def __iter__(self) -> Iterator[str]:
-        """Return the stream itself, because it is an iterator."""
-        return self
-
     def __next__(self) -> str:
         """Return the next piece of the answer's text, which is never empty."""
-        piece = run_async(_read_next(self._stream))
-        if piece is None:
-            raise StopIteration
-        return piece
+        try:
+            return run_async(self._stream.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
 
     @property
     def answer(self) -> Answer:
@@ -391,18 +391,8 @@ async def _read_until(written: ChatStream, until: float | None) -> str | None:
         raise AnswerTimeoutError(message) from None
 
 
-async def _read_next(stream: AsyncAnswerStream) -> str | None:
-    return await anext(stream, None)
-
-
 class _AbortedError(BaseException):
     """Another task closed the stream. It is no error of the answer, so it counts as an abort."""
-
-
-def _may_write(prepared: PreparedAnswer) -> bool:
-    """Return True if a model is asked: there are passages that may answer the question."""
-    grounding = prepared.grounding
-    return grounding.level is not Level.NOT_COVERED and grounding.reason not in REPLIES
 
 
 def _note_failure(operation: Operation, error: Exception) -> str:
@@ -419,15 +409,3 @@ def _note_failure(operation: Operation, error: Exception) -> str:
 
 def _name(error: Exception | None) -> str:
     return error.code if isinstance(error, RagPipelineError) else "ANSWER_FAILED"
-
-
-def _complete(entry: Answer, prepared: PreparedAnswer, operation: Operation) -> Answer:
-    operation.result_count = len(entry.grounding.sources)
-    operation.details |= {
-        "kind": entry.kind.value,
-        "level": entry.grounding.level.value,
-        "model": entry.model,
-        "notices": [notice.code for notice in entry.notices],
-    }
-    is_reply = entry.grounding.reason in REPLIES
-    return entry if is_reply else replace(entry, question=prepared.query.question)

@@ -49,27 +49,17 @@ class Unit:
         end: Offset after the last character in the text.
         first: Kind of the block in which the unit begins. LIST_ITEM if a list item begins here.
         last: Kind of the block in which the unit ends.
-        quoted: True if the unit is inside a block quote.
     """
 
     start: int
     end: int
     first: TextBlockKind
     last: TextBlockKind
-    quoted: bool = False
 
     @property
     def is_block(self) -> bool:
         """True if the unit begins with a code block, a table or a formula."""
         return self.first in _WHOLE
-
-    @property
-    def ends_with_block(self) -> bool:
-        """True if the unit ends with a code block, a table or a formula.
-
-        Nothing can be written after such a unit on its last line.
-        """
-        return self.last in _WHOLE
 
 
 def split_units(text: str, blocks: Sequence[TextBlock] = ()) -> list[Unit]:
@@ -128,7 +118,7 @@ def _read_runs(text: str, blocks: Sequence[TextBlock]) -> Iterator[Unit]:
         kind = TextBlockKind.PARAGRAPH if kinds[-1] is TextBlockKind.LIST_ITEM else kinds[-1]
         is_entry = TextBlockKind.LIST_ITEM in begun and kind not in _WHOLE
         first = TextBlockKind.LIST_ITEM if is_entry else kind
-        yield Unit(low, end, first, kind, quoted)
+        yield Unit(low, end, first, kind)
 
 
 def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:
@@ -137,7 +127,7 @@ def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:
         prose = _SOFT_BREAK.sub(lambda found: " " * len(found.group()), prose)
     kind = run.first
     for start, end in split_sentences(prose):
-        yield Unit(run.start + start, run.start + end, kind, run.last, run.quoted)
+        yield Unit(run.start + start, run.start + end, kind, run.last)
         kind = run.last
 
 
@@ -146,13 +136,13 @@ def hide_literals(prose: str) -> str:
 
     No sentence can then end inside them. The text keeps its length.
     """
-    return _LITERAL.sub(_hide, prose)
 
+    def hide(part: re.Match[str]) -> str:
+        found = part.group()
+        hidden = part["literal"] is not None
+        return found[0] + re.sub(r"\S", "x", found[1:-1]) + found[-1] if hidden else found
 
-def _hide(part: re.Match[str]) -> str:
-    found = part.group()
-    hidden = part.group("literal") is not None
-    return found[0] + re.sub(r"\S", "x", found[1:-1]) + found[-1] if hidden else found
+    return _LITERAL.sub(hide, prose)
 
 
 def _belong_together(text: str, before: Unit, unit: Unit) -> bool:
@@ -165,7 +155,7 @@ def _belong_together(text: str, before: Unit, unit: Unit) -> bool:
         return False  # one mark of the formula is not selected, so its end is uncertain
     if unit.first is TextBlockKind.FORMULA:
         ended = _ENDED.search(text[max(before.start, before.end - _LOOK_BACK) : before.end])
-        return not (ended or before.first is TextBlockKind.HEADING or before.ends_with_block)
+        return not (ended or before.first is TextBlockKind.HEADING or before.last in _WHOLE)
     if before.last is not TextBlockKind.FORMULA:
         return False
     cited = _LEADING_CITED.match(text, unit.start, unit.end)
@@ -207,17 +197,28 @@ def cut_tables(
     for block in blocks:
         if block.kind is TextBlockKind.TABLE:
             cuts += _find_cuts(text, block, question)
-    if not cuts:
-        return text, tuple(blocks)
-    kept: list[str] = []
-    at = 0
-    for start, end in cuts:
-        kept.append(text[at:start])
-        at = end
-    kept.append(text[at:])
+    return cut_out(text, blocks, cuts)
+
+
+def cut_out(
+    text: str, blocks: Sequence[TextBlock], cuts: Sequence[tuple[int, int]]
+) -> tuple[str, tuple[TextBlock, ...]]:
+    """Return a text without some spans, and its blocks at their places in the shorter text.
+
+    Args:
+        text: A text.
+        blocks: Blocks of the text.
+        cuts: Start and end (exclusive) of each span to leave out, in order.
+    """
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(text)]
+    kept = (text[start:end] for start, end in zip(starts, ends, strict=True))
+
+    def shift(offset: int) -> int:
+        return offset - sum(min(end, offset) - start for start, end in cuts if start < offset)
+
     return "".join(kept), tuple(
-        replace(block, start=_shift(cuts, block.start), end=_shift(cuts, block.end))
-        for block in blocks
+        replace(block, start=shift(block.start), end=shift(block.end)) for block in blocks
     )
 
 
@@ -282,16 +283,11 @@ def _find_cuts(text: str, table: TextBlock, question: str) -> list[tuple[int, in
     if len(rows) <= MOST_ROWS:
         return []
     chosen = _choose_rows([text[start:end] for start, end in rows], question, header)
-    cuts: list[tuple[int, int]] = []
-    for number, (start, end) in enumerate(rows):
-        begin = start - (start > table.start)
-        if number in chosen:
-            continue
-        if cuts and cuts[-1][1] == begin:
-            cuts[-1] = (cuts[-1][0], end)
-        else:
-            cuts.append((begin, end))
-    return cuts
+    return [
+        (start - (start > table.start), end)
+        for number, (start, end) in enumerate(rows)
+        if number not in chosen
+    ]
 
 
 def _choose_rows(rows: Sequence[str], question: str, header: str) -> set[int]:
@@ -345,8 +341,3 @@ def _score_rows(rows: Sequence[str], question: str) -> dict[int, float]:
     counts = Counter(term for terms in found.values() for term in terms)
     weights = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
     return {number: sum(weights[term] for term in terms) for number, terms in found.items()}
-
-
-def _shift(cuts: Sequence[tuple[int, int]], offset: int) -> int:
-    """Return the offset in the cut text for an offset in the text."""
-    return offset - sum(min(end, offset) - start for start, end in cuts if start < offset)

@@ -9,6 +9,7 @@ import pytest
 from rag_pipeline.answering.confidence import (
     ANSWERED_FROM,
     COVERED_FROM,
+    NO_EVIDENCE,
     RELATED_FROM,
     TEXTBOOK_RULE,
     Signals,
@@ -70,7 +71,7 @@ def test_a_confidence_has_one_of_three_levels(confident: float, level: Level) ->
     ("cosine", "related"), [(RELATED_FROM - 0.01, False), (RELATED_FROM + 0.01, True)]
 )
 def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool) -> None:
-    assert is_related(make_chunk(cosine=cosine)) is related
+    assert is_related(make_chunk(cosine=cosine), NO_EVIDENCE) is related
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,9 @@ def test_the_heading_above_a_sentence_may_name_what_the_fact_is_about() -> None:
     test = read_asked_fact("when are summer hours")
     assert test is not None
     assert not test("They begin on May 1.")
-    assert test("They begin on May 1.", frozenset({"summer", "hour"}))
+    below = read_asked_fact("when are summer hours", frozenset({"summer", "hour"}))
+    assert below is not None
+    assert below("They begin on May 1.")
     assert read_asked_fact("why is there a summer") is None
 
 

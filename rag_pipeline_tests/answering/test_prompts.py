@@ -63,9 +63,9 @@ def test_an_order_in_a_source_or_question_does_not_get_into_the_instruction() ->
 
 
 def test_the_key_changes_with_every_part_and_with_the_borders_between_parts() -> None:
-    keys = {make_key(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["abd"], [])}
-    assert len(keys) == 5
-    assert make_key(["a\udc80"]) == make_key(["a\udc80"])
+    parts = (["ab", "c"], ["a", "bc"], ["abc"], ["abd"], [""])
+    assert len({make_key(first, rest, ()) for first, *rest in parts}) == 5
+    assert make_key("a\udc80", (), ()) == make_key("a\udc80", (), ())
 
 
 def ask_with_turns(turns: list[Turn], mode: Mode = Mode.NORMAL) -> tuple[str, str]:
@@ -115,15 +115,6 @@ def test_the_voice_is_a_part_of_the_instructions_and_its_rules_stay() -> None:
     ):
         assert words in system
     assert system.index("State only what the sources say") < system.index("Be formal.")
-
-
-def test_the_marks_of_a_prompt_cost_few_tokens() -> None:
-    chunks = [make_chunk(f"{WALKING} {n}", section=f"Part {n}") for n in range(12)]
-    grounded = apply_grounding_policy(make_result(QUESTION, chunks), QUESTION)
-    user = build_prompt(grounded, QUESTION).messages[1].content
-    marks = re.findall(r"^=== .* ===$", user, re.MULTILINE)
-    assert len(marks) == 14
-    assert count_tokens("\n".join(marks)) < 250
 
 
 def test_all_marks_of_a_prompt_with_many_sources_take_less_than_250_tokens() -> None:

@@ -60,13 +60,6 @@ def test_equal_headings_of_two_documents_are_two_sources() -> None:
     ]
 
 
-def test_chunks_are_used_by_rank_as_long_as_they_fit() -> None:
-    chunks = [make_chunk(f"{WALKING} {n}", section=f"Section {n}") for n in range(4)]
-    each = chunks[0].metadata.token_count
-    assert len(build_sources(chunks, 2 * each + 1)) == 2
-    assert [source.text for source in build_sources(chunks, 1)] == [chunks[0].text]
-
-
 def test_a_chunk_that_does_not_fit_hides_no_chunk_after_it() -> None:
     table = make_chunk(f"{WALKING} " * 20, section="A long table")
     chunks = [make_chunk(f"{WALKING} {n}", section=f"Section {n}") for n in range(3)]

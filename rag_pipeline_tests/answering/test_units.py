@@ -106,10 +106,10 @@ def test_text_outside_the_given_blocks_is_not_lost() -> None:
 def test_a_unit_names_the_blocks_in_which_it_begins_and_ends() -> None:
     text = f"# A\n\n- One. Two.\n\n> Torque is\n>\n> {FORMULA}"
     text = text.replace("\n\\tau", "\n> \\tau").replace("\n$$", "\n> $$")
-    kinds = [(unit.first.value, unit.last.value, unit.quoted) for unit in split_units(text)]
+    kinds = [(unit.first.value, unit.last.value) for unit in split_units(text)]
     assert kinds == [
-        ("heading", "heading", False),
-        ("list_item", "paragraph", False),
-        ("paragraph", "paragraph", False),
-        ("paragraph", "formula", True),
+        ("heading", "heading"),
+        ("list_item", "paragraph"),
+        ("paragraph", "paragraph"),
+        ("paragraph", "formula"),
     ]

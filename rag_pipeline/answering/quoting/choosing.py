@@ -13,7 +13,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.confidence import read_asked_fact
-from rag_pipeline.answering.quoting.passages import Part, ends_sentence, find_parts, skip_marks
+from rag_pipeline.answering.quoting.passages import (
+    Part,
+    ends_sentence,
+    find_parts,
+    refers_back,
+    skip_marks,
+)
 from rag_pipeline.answering.reading.book_questions import names_book
 from rag_pipeline.answering.reading.questions import (
     TROUBLE,
@@ -267,13 +273,9 @@ def _name_two(
         if not ([True, False] in of_sides and [False, True] in of_sides):
             return False
     return any(
-        first - second and second - first and _share(first | second, worth) >= _LEAST_SHARE
+        first - second and second - first and find_share(worth, first | second) >= _LEAST_SHARE
         for first, second in combinations(filter(None, named), 2)
     )
-
-
-def _share(terms: set[str], worth: Mapping[str, float]) -> float:
-    return sum(worth[term] for term in terms)
 
 
 RANK_STEP: Final = 0.1
@@ -504,7 +506,6 @@ class PassageChoice:
         text: The Markdown text of the passage, exactly as in the source.
         parts: The parts in the order of the source, next to each other; at least one.
         words: The number of words of the passage.
-        value: How well the best part answers the question; comparable within one answer only.
         reasons: Reasons for the choice, as short texts for a reader.
     """
 
@@ -512,7 +513,6 @@ class PassageChoice:
     text: str
     parts: tuple[Part, ...]
     words: int
-    value: float
     reasons: tuple[str, ...]
 
 
@@ -615,7 +615,7 @@ def _widen(
 
     grown = True
     while grown:
-        needs_earlier = run[first].refers_back or (is_step and _LATER.match(run[first].text))
+        needs_earlier = refers_back(run[first].text) or (is_step and _LATER.match(run[first].text))
         grown = bool(needs_earlier) and fits(first - 1, left)
         if grown:
             first -= 1
@@ -628,4 +628,4 @@ def _widen(
                 grown = True
     source, chosen = core.part.source, tuple(run[first : last + 1])
     text = source.text[chosen[0].start : chosen[-1].end]
-    return PassageChoice(source, text, chosen, words, core.value, core.reasons)
+    return PassageChoice(source, text, chosen, words, core.reasons)

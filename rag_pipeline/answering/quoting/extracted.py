@@ -71,7 +71,21 @@ def quote_answer(
         whole passage if none is marked.
     """
     choices = choose_passages(question, grounded.sources, weights, seen)
-    passages = tuple(_quote(choice, question, weights) for choice in choices)
+    passages = tuple(
+        Passage(
+            number=choice.source.number,
+            text=choice.text,
+            doc_path=choice.source.doc_path,
+            start_line=choice.parts[0].start_line,
+            end_line=choice.parts[-1].end_line,
+            citation=choice.source.citation,
+            highlights=_mark_sentences(choice, question, weights),
+            figures=find_figures(
+                choice.source, choice.parts[0].start_line, choice.parts[-1].end_line
+            ),
+        )
+        for choice in choices
+    )
     selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
     text = format_selection(choices) if selected else format_passages(choices)
     sentences = [
@@ -132,20 +146,6 @@ def _complete_blocks(choice: PassageChoice) -> str:
     return text
 
 
-def _quote(choice: PassageChoice, question: str, weights: Mapping[str, float]) -> Passage:
-    first, last = choice.parts[0], choice.parts[-1]
-    return Passage(
-        number=choice.source.number,
-        text=choice.text,
-        doc_path=choice.source.doc_path,
-        start_line=first.start_line,
-        end_line=last.end_line,
-        citation=choice.source.citation,
-        highlights=_mark_sentences(choice, question, weights),
-        figures=find_figures(choice.source, first.start_line, last.end_line),
-    )
-
-
 def _mark_sentences(
     choice: PassageChoice, question: str, weights: Mapping[str, float]
 ) -> tuple[tuple[int, int], ...]:
@@ -174,11 +174,12 @@ def _mark_sentences(
     defining = _find_definition(choice, [texts[unit] for unit in units], question, weights)
     if defining is not None:
         return ((units[defining].start - low, units[defining].end - low),)
-    tells, above = read_asked_fact(question), find_distinct_terms(" ".join(source.headings))
-    units = [unit for unit in units if tells and tells(texts[unit], above)] or units
+    above = find_distinct_terms(" ".join(source.headings))
+    tells = read_asked_fact(question, above)
+    units = [unit for unit in units if tells and tells(texts[unit])] or units
     shares = {
         unit: sum(asked[term] for term in asked.keys() & find_distinct_terms(texts[unit]))
-        * (1.0 if _stands_alone(texts[unit]) else _LEANING)
+        * (_LEANING if refers_back(texts[unit]) or count_words(texts[unit]) < _WHOLE_WORDS else 1.0)
         for unit in units
     }
     best = max(shares.values(), default=0.0)
@@ -205,11 +206,6 @@ def _join_labels(text: str, units: Sequence[Unit]) -> list[Unit]:
         else:
             joined.append(unit)
     return joined
-
-
-def _stands_alone(sentence: str) -> bool:
-    """Return True if a sentence can be understood without the text around it."""
-    return count_words(sentence) >= _WHOLE_WORDS and not refers_back(sentence)
 
 
 def _find_definition(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.reading.questions import NUMBERED_PART
-from rag_pipeline.answering.tables import find_blocks
+from rag_pipeline.answering.tables import cut_out, find_blocks
 from rag_pipeline.core.models import ContentType, Figure, TextBlock, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms
@@ -45,12 +45,20 @@ def find_figures(source: Source, start_line: int, end_line: int) -> tuple[Figure
         start_line: First line of the passage in the document's file.
         end_line: Last line, inclusive.
     """
-    shown = (*list_shown(source), *_list_diagrams(source))
-    beside = [
-        figure
-        for figure in shown
-        if not _is_apart(source.blocks, figure.line, start_line, end_line)
-    ]
+    shown = list(list_shown(source))
+    for block in source.blocks:
+        code = _MERMAID.match(source.text[block.start : block.end])
+        if block.kind is TextBlockKind.CODE and code is not None:
+            text = _LAST_FENCE.sub("", code["source"]).strip()
+            shown.append(Figure("diagram", "", text, "", block.start_line))
+
+    def is_apart(line: int) -> bool:
+        low, high = (end_line, line) if line > end_line else (line, start_line)
+        return not start_line <= line <= end_line and any(
+            low < block.start_line and block.end_line < high for block in source.blocks
+        )
+
+    beside = [figure for figure in shown if not is_apart(figure.line)]
     return tuple(sorted(beside, key=lambda figure: figure.line)[:MOST_FIGURES])
 
 
@@ -60,24 +68,6 @@ def list_shown(source: Source) -> Iterator[Figure]:
     for figure in source.figures:
         if urlsplit(figure.address).netloc in {"", own}:
             yield figure
-
-
-def _list_diagrams(source: Source) -> Iterator[Figure]:
-    """Yield the Mermaid diagrams among the code blocks of a source."""
-    for block in source.blocks:
-        if block.kind is TextBlockKind.CODE:
-            code = _MERMAID.match(source.text[block.start : block.end])
-            if code is not None:
-                text = _LAST_FENCE.sub("", code["source"]).strip()
-                yield Figure("diagram", "", text, "", block.start_line)
-
-
-def _is_apart(blocks: Sequence[TextBlock], line: int, start_line: int, end_line: int) -> bool:
-    """Return True if a block lies between a line and the lines of a passage."""
-    low, high = (end_line, line) if line > end_line else (line, start_line)
-    return not start_line <= line <= end_line and any(
-        low < block.start_line and block.end_line < high for block in blocks
-    )
 
 
 LONG_LIST_WORDS: Final = 150
@@ -145,7 +135,8 @@ class Part:
         has_code: True if a block of code, other than a diagram, is in the part.
         lists_pages: True if at least half of the items of its lists begin with a link, contain an
             address, or name a numbered part of the book, such as `Chapter 2`.
-        announces: True if the part says what pages contain, as in "this chapter explains".
+        announces: True if the part says what pages contain, as in "this chapter explains", if its
+            first sentence names pages, or if it is a table with a column of pages or weeks.
         items: Number of items of its lists.
         introduction: Length of the text before its last block.
         labelled: True if the part begins with a label, such as `Answer` or the title of a tab.
@@ -178,11 +169,6 @@ class Part:
         """The sentences of the part, the items of its lists and the rows of its tables."""
         text = self.text
         return [text[start:end] for start, end in split_sentences(text)]
-
-    @property
-    def refers_back(self) -> bool:
-        """True if the part begins with a word such as `It` that refers to the text before it."""
-        return refers_back(self.text)
 
 
 def refers_back(text: str) -> bool:
@@ -234,25 +220,28 @@ def hide_solutions(source: Source) -> Source:
     """
     if source.content_type != ContentType.QUIZ:
         return source
-    text, kept, end = "", [], 0
+    cuts: list[tuple[int, int]] = []
     solved: set[int] = set()  # runs with a solution so far
     for part in find_parts(source):
-        if not part.labelled and part.run not in solved:
-            continue
-        solved.add(part.run)
-        shown = source.text[end : part.start].rstrip()
-        kept += _move_blocks(source.blocks, end, part.start, len(text) - end)
-        text, end = text + shown, part.end
-    if not solved:
+        if part.labelled or part.run in solved:
+            solved.add(part.run)
+            before = cuts[-1][1] if cuts else 0
+            shown = source.text[before : part.start].rstrip()
+            cuts.append((before + len(shown), part.end))
+    if not cuts:
         return source
-    kept += _move_blocks(source.blocks, end, len(source.text), len(text) - end)
+    kept = [
+        block
+        for block in source.blocks
+        if not any(start < block.end and block.start < end for start, end in cuts)
+    ]
+    text, blocks = cut_out(source.text, kept, cuts)
     figures = tuple(
         figure
         for figure in source.figures
         if any(block.start_line <= figure.line <= block.end_line for block in kept)
     )
-    text += source.text[end:].rstrip()
-    return replace(source, text=text, blocks=tuple(kept), figures=figures)
+    return replace(source, text=text.rstrip(), blocks=blocks, figures=figures)
 
 
 def hide_section_solutions(section: SectionText) -> SectionText:
@@ -260,15 +249,6 @@ def hide_section_solutions(section: SectionText) -> SectionText:
     place = Citation(section.title, section.section, section.url, section.module, section.chapter)
     source = Source(1, "", section.text, place, content_type=section.content_type)
     return replace(section, text=hide_solutions(source).text)
-
-
-def _move_blocks(blocks: Sequence[TextBlock], start: int, end: int, by: int) -> list[TextBlock]:
-    """Return the blocks between two offsets with their offsets moved."""
-    return [
-        replace(block, start=block.start + by, end=block.end + by)
-        for block in blocks
-        if start <= block.start and block.end <= end
-    ]
 
 
 def skip_marks(text: str) -> str:
@@ -339,6 +319,12 @@ def _make_part(
         item.opens_with_link or _NAMES_PAGE.search(source.text, item.start, item.end) is not None
         for item in items
     )
+    [(first, last), *_] = split_sentences(text) or [(0, 0)]
+    announces = (
+        (group[-1].kind is TextBlockKind.TABLE and _PAGE_TABLE.match(text) is not None)
+        or _ANNOUNCES.search(text) is not None
+        or _POINTS_TO_PAGES.search(text, first, last) is not None
+    )
     return Part(
         source=source,
         start=start,
@@ -355,19 +341,8 @@ def _make_part(
         introduction=group[-1].start - start,
         labelled=_is_label(source.text, group[0]),
         lists_pages=linked > 0 and 2 * linked >= len(items),
-        announces=_announces_pages(text, group[-1].kind),
+        announces=announces,
     )
-
-
-def _announces_pages(text: str, kind: TextBlockKind) -> bool:
-    """Return True if a text says what pages contain: a sentence does, or the first one names them.
-
-    So does a table with a column of pages or weeks.
-    """
-    if kind is TextBlockKind.TABLE and _PAGE_TABLE.match(text):
-        return True
-    [(start, end), *_] = split_sentences(text) or [(0, 0)]
-    return bool(_ANNOUNCES.search(text) or _POINTS_TO_PAGES.search(text, start, end))
 
 
 def _read_inner(blocks: Sequence[TextBlock], start: int, end: int) -> Sequence[TextBlock]:

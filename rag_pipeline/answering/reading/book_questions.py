@@ -20,10 +20,12 @@ from rag_pipeline.retrieval.models import Citation
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.open_index import ContentsPage, OpenIndex
+
+    Neighbor = tuple[str, ContentsPage, ContentsPage] | None
 
 _MAX_PLACES: Final = 8  # pages that an answer names
 _LEAD: Final = 5  # paragraphs at the beginning of a page
@@ -119,12 +121,11 @@ _POINTING: Final = {
 """Questions that mean the book only if nothing was asked before them."""
 
 
-def _compile(patterns: dict[str, str]) -> re.Pattern[str]:
-    return re.compile(
-        "|".join(
-            f"(?P<{kind}>{'|'.join(line.strip() for line in lines.strip().splitlines())})"
-            for kind, lines in patterns.items()
-        )
+def join_phrases(phrases: dict[str, str]) -> str:
+    """Return a pattern with a named group for each kind of phrases, which are one on a line."""
+    return "|".join(
+        f"(?P<{kind}>{'|'.join(line.strip() for line in lines.strip().splitlines())})"
+        for kind, lines in phrases.items()
     )
 
 
@@ -143,8 +144,8 @@ _ASKS_BOOK: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that only say that the book shall answer, as in "what does the book say about torque"."""
-_NAMED_PATTERN: Final = _compile(_ABOUT)
-_POINTING_PATTERN: Final = _compile(_POINTING)
+_NAMED_PATTERN: Final = re.compile(join_phrases(_ABOUT))
+_POINTING_PATTERN: Final = re.compile(join_phrases(_POINTING))
 _PART: Final = re.compile(NUMBERED_PART, re.IGNORECASE)
 _AUTHOR_HEADING: Final = re.compile(
     r"\b(?:authors?|contributors|acknowledg\w+|instructors?|maintainers?|about us"
@@ -234,19 +235,12 @@ def find_part_pages(part: str, pages: Sequence[ContentsPage]) -> list[ContentsPa
     )
 
 
-def asks_for_order(question: str) -> bool:
-    """Return True if a question may ask what comes after or before a part of the book."""
-    return _read_order(question) is not None
-
-
 def _read_order(question: str) -> re.Match[str] | None:
     text = _simplify(question)
     return _ORDER.fullmatch(text) if len(text) <= _MAX_CHARS else None
 
 
-def find_neighbor(
-    question: str, pages: Sequence[ContentsPage]
-) -> tuple[str, ContentsPage, ContentsPage] | None:
+def find_neighbor(question: str, pages: Sequence[ContentsPage]) -> Neighbor:
     """Return what comes after or before a page or chapter that a question names, or None.
 
     A name is the title of a page, or a numbered part, or a part of the title of only one chapter
@@ -276,26 +270,28 @@ def find_neighbor(
     if len({(page.module, page.chapter) for page in named}) != 1:
         return None
     unit = found["unit"] or (found["place"] if is_part else "")
-    is_chapter = unit.startswith("chapter") or (not unit and named[0] in _list_firsts(pages))
+    firsts = _list_firsts(pages, lambda page: (page.module, page.chapter))
+    is_chapter = unit.startswith("chapter") or (not unit and named[0] in firsts)
 
     def name_place(page: ContentsPage) -> tuple[str, ...]:
         if unit.startswith("module") and page.module:
             return (page.module,)
         return (page.module, page.chapter) if is_chapter and page.chapter else (page.doc_path,)
 
-    places = list(dict.fromkeys(map(name_place, pages)))
-    at = places.index(name_place(named[0])) + (-1 if found["before"] else 1)
-    if not 0 <= at < len(places):
+    parts = _list_firsts(pages, name_place)
+    at = [*map(name_place, parts)].index(name_place(named[0])) + (-1 if found["before"] else 1)
+    if not 0 <= at < len(parts):
         return None
-    other = next(page for page in pages if name_place(page) == places[at])
-    return "book_previous" if found["before"] else "book_next", named[0], other
+    return "book_previous" if found["before"] else "book_next", named[0], parts[at]
 
 
-def _list_firsts(pages: Sequence[ContentsPage]) -> list[ContentsPage]:
-    """Return the first page of each chapter."""
-    firsts: dict[tuple[str, str], ContentsPage] = {}
+def _list_firsts(
+    pages: Sequence[ContentsPage], name_place: Callable[[ContentsPage], object]
+) -> list[ContentsPage]:
+    """Return the first page of each place, such as a chapter or a folder."""
+    firsts: dict[object, ContentsPage] = {}
     for page in pages:
-        firsts.setdefault((page.module, page.chapter), page)
+        firsts.setdefault(name_place(page), page)
     return list(firsts.values())
 
 
@@ -356,7 +352,7 @@ def ground_book_question(
         places = [place for page in pages for place in _find_authors(page)][:_MAX_PLACES]
         note = voice.note("book_author" if places else "book_no_author")
     else:
-        parts = _list_parts(pages)
+        parts = _list_firsts(pages, lambda page: page.doc_path.partition("/")[0])
         if kind == "book_start":
             parts = parts[:2]
         else:
@@ -368,7 +364,10 @@ def ground_book_question(
 
 
 def ground_neighbor(
-    query: Query, question: str, voice: Voice, opened: OpenIndex
+    query: Query,
+    question: str,
+    voice: Voice,
+    read_index: Callable[[Callable[[OpenIndex], Neighbor]], Neighbor],
 ) -> GroundedResponse | None:
     """Return the answer to a question for the chapter or page beside another one, or None.
 
@@ -376,9 +375,11 @@ def ground_neighbor(
         query: The query as asked.
         question: The question with what it needs from earlier turns.
         voice: The language of the answer.
-        opened: The collection of the book.
+        read_index: Runs an action on the collection. It is called only for such a question.
     """
-    found = find_neighbor(question, list_pages(opened))
+    if query.mode != Mode.NORMAL or _read_order(question) is None:
+        return None
+    found = read_index(lambda opened: find_neighbor(question, list_pages(opened)))
     if found is None:
         return None
     kind, named, other = found
@@ -428,14 +429,6 @@ def _count(pages: Sequence[ContentsPage], voice: Voice) -> dict[str, object]:
     }
     named = [voice.count(unit, count) for unit, count in counts.items() if count]
     return {**counts, "counts": ", ".join(named)}
-
-
-def _list_parts(pages: Sequence[ContentsPage]) -> list[ContentsPage]:
-    """Return the pages at the top of the book, and the first page of each folder there."""
-    parts: dict[str, ContentsPage] = {}
-    for page in pages:
-        parts.setdefault(page.doc_path.partition("/")[0], page)
-    return list(parts.values())
 
 
 def _find_authors(page: ContentsPage) -> list[Citation]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rag_pipeline.core.text.form_words import CODE_LANGUAGE
+from rag_pipeline.core.text.form_words import CODE_LANGUAGE, compile_all
 from rag_pipeline.core.text.terms import UNSPACED, count_words, extract_terms
 
 _MAX_CHARS: Final = 500  # a longer text is no short question about one thing
@@ -152,28 +152,17 @@ _THINGS: Final = (
     r"(?:all\s+)?(?P<subject>[^\W_][\w-]*(?:\s+(?!(?:an?|and|are|at|by|can|do|does|for|from|has|have|in"
     r"|is|of|on|or|that|the|there|to|which|with)\b)[^\W_][\w-]*)?)"
 )
-_WANTS_LIST: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        (
-            r"(?:list|name|enumerate)\s+(?:me\s+)?(?:all|the|some|every)\s+(?:(?:of\s+)?the\s+)?"
-            rf"(?:{NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}"
-        ),
-        (
-            r"(?:(?:what|which)\s+|(?:what\s+are\s+)?(?:the\s+)?(?:\w+\s+)?)"
-            rf"(?:types|kinds|sorts|list|examples)\s+of\s+(?:the\s+)?{_THINGS}"
-        ),
-        (
-            r"what\s+are\s+(?:all\s+)?the\s+"
-            rf"(?:{NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
-            rf"{_THINGS}"
-        ),
-        (
-            r"(?:what|which)\s+(?P<subject>(?:[\w-]+\s+)?[\w-]*[^\Ws_]s)\s+"
-            r"(?:(?:are|is)\s+(?:there|available|supported|possible|included|used)\b|exist\b"
-            r"|(?:do|does|can)\s+.+\s(?:have|support|use|offer|provide|include|contain|need)\W*$)"
-        ),
-    )
+_WANTS_LIST: Final = compile_all(
+    r"(?:list|name|enumerate)\s+(?:me\s+)?(?:all|the|some|every)\s+(?:(?:of\s+)?the\s+)?"
+    rf"(?:{NUMBER_WORD}\s+)?(?:(?:types|kinds|sorts|examples)\s+of\s+)?{_THINGS}",
+    r"(?:(?:what|which)\s+|(?:what\s+are\s+)?(?:the\s+)?(?:\w+\s+)?)"
+    rf"(?:types|kinds|sorts|list|examples)\s+of\s+(?:the\s+)?{_THINGS}",
+    r"what\s+are\s+(?:all\s+)?the\s+"
+    rf"(?:{NUMBER_WORD}|all|main|different|various|possible|available|supported|common)\s+"
+    rf"{_THINGS}",
+    r"(?:what|which)\s+(?P<subject>(?:[\w-]+\s+)?[\w-]*[^\Ws_]s)\s+"
+    r"(?:(?:are|is)\s+(?:there|available|supported|possible|included|used)\b|exist\b"
+    r"|(?:do|does|can)\s+.+\s(?:have|support|use|offer|provide|include|contain|need)\W*$)",
 )
 """Beginnings of questions for all things of a kind, such as "list the sensors of a robot"."""
 
@@ -182,39 +171,24 @@ NUMBERED_PART: Final = (
 )
 """Pattern of the name of a part of a book with its number, such as `chapter 3.2`."""
 
-_MEANING: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        (
-            r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
-            r"(?:\s+(?:in|for|here)\b.*)?"
-        ),
-        r"what\s+(?:do\s+you\s+mean\s+by|is\s+meant\s+by)\s+(?P<subject>.+)",
-        (
-            r"(?:what(?:'s|\s+is|\s+are)\s+)?(?:an?\s+|the\s+)?(?:short\s+)?"
-            r"(?:definition|meaning)\s+of\s+(?P<subject>.+)"
-        ),
-        (
-            r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+"
-            r"(?:definition|meaning|(?:simply\s+)?explained(?:\s+simply)?)"
-        ),
-        (
-            r"(?:define|explain)\s+(?:the\s+)?(?:(?:terms?|words?|concepts?|ideas?|notion)\s+(?:of\s+)?)?"
-            r"(?P<subject>.+)"
-        ),
-        (
-            r"what(?:(?:'s|\s+is)\s+(?:covered|explained|taught)|\s+(?:do|will|can)\s+(?:i|we|you)\s+learn)"
-            r"\s+in\s+(?P<subject>.+)"
-        ),
-        r"what(?:'s|\s+is|\s+does)\s+(?P<subject>.+?)\s+(?:all\s+)?(?:cover|explain|teach|about)",
-        (
-            r"(?:(?:give\s+me\s+)?(?:an?\s+|the\s+)?(?:short\s+)?(?:summary|overview|outline)\s+of"
-            r"|summari[sz]e)\s+(?P<subject>.+)"
-        ),
-        r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)",
-        r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)",
-        rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+|{NUMBERED_PART})",
-    )
+_MEANING: Final = compile_all(
+    r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
+    r"(?:\s+(?:in|for|here)\b.*)?",
+    r"what\s+(?:do\s+you\s+mean\s+by|is\s+meant\s+by)\s+(?P<subject>.+)",
+    r"(?:what(?:'s|\s+is|\s+are)\s+)?(?:an?\s+|the\s+)?(?:short\s+)?"
+    r"(?:definition|meaning)\s+of\s+(?P<subject>.+)",
+    r"(?!(?:what|which|how|where|when|why)\b)(?P<subject>.+?)\s+"
+    r"(?:definition|meaning|(?:simply\s+)?explained(?:\s+simply)?)",
+    r"(?:define|explain)\s+(?:the\s+)?(?:(?:terms?|words?|concepts?|ideas?|notion)\s+(?:of\s+)?)?"
+    r"(?P<subject>.+)",
+    r"what(?:(?:'s|\s+is)\s+(?:covered|explained|taught)|\s+(?:do|will|can)\s+(?:i|we|you)\s+learn)"
+    r"\s+in\s+(?P<subject>.+)",
+    r"what(?:'s|\s+is|\s+does)\s+(?P<subject>.+?)\s+(?:all\s+)?(?:cover|explain|teach|about)",
+    r"(?:(?:give\s+me\s+)?(?:an?\s+|the\s+)?(?:short\s+)?(?:summary|overview|outline)\s+of"
+    r"|summari[sz]e)\s+(?P<subject>.+)",
+    r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)",
+    r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)",
+    rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+|{NUMBERED_PART})",
 )
 """Phrasings that ask for the meaning of a term; the first that fits the whole question counts."""
 

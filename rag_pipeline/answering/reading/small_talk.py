@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import Answer, AnswerKind, GroundedResponse, Level, Reason
-from rag_pipeline.answering.reading.book_questions import find_book_question
+from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.answering.reading.book_questions import find_book_question, join_phrases
 from rag_pipeline.core.text.terms import extract_terms
-from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.voice import Voice
-
-REPLIES: Final = frozenset({Reason.SMALL_TALK, Reason.ABOUT_BOOK})
-"""Reasons of a fixed reply, for which nothing is searched."""
 
 KINDS: Final = ("about", "farewell", "thanks", "greeting")
 """The kinds of small talk. The first kind that occurs decides the reply."""
@@ -106,14 +102,7 @@ _PHRASES: Final = {
     """,
 }
 _ADDRESSED: Final = "there|again|everyone|all|sir|friend|please|today|tutor|robotutor|bot|assistant"
-PHRASE: Final = re.compile(
-    "(?:"
-    + "|".join(
-        f"(?P<{kind}>{'|'.join(line.strip() for line in lines.strip().splitlines())})"
-        for kind, lines in _PHRASES.items()
-    )
-    + rf")(?: (?:{_ADDRESSED}))*(?: |$)"
-)
+PHRASE: Final = re.compile(rf"(?:{join_phrases(_PHRASES)})(?: (?:{_ADDRESSED}))*(?: |$)")
 SMILEY: Final = re.compile(r"[:;]-?[)(DP]")
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 CODE_SIGNS: Final = re.compile(r"[-+*/\\_=<>(){}\[\]`#$%&@|^~]")
@@ -159,11 +148,6 @@ def remove_small_talk(question: str) -> str:
     return left.strip(" ,;")
 
 
-def make_empty_result(query: Query) -> RetrievalResult:
-    """Return a result without passages, for a question that was not searched."""
-    return RetrievalResult((), query, Mode(query.mode), 0)
-
-
 def ground_reply(query: Query, kind: str, voice: Voice, recalled: str) -> GroundedResponse:
     """Return the decision not to search for a question, with the reply as its message.
 
@@ -179,19 +163,6 @@ def ground_reply(query: Query, kind: str, voice: Voice, recalled: str) -> Ground
         level, reason = Level.NOT_COVERED, Reason.NO_WORDS
     return GroundedResponse(
         "", "", (), mode, level, reason, message=voice.say(kind, question=recalled), notices=notices
-    )
-
-
-def give_reply(grounded: GroundedResponse, question: str) -> Answer:
-    """Return the answer that is a fixed reply."""
-    return Answer(
-        question,
-        grounded.message,
-        AnswerKind.REPLY,
-        (),
-        grounded.related,
-        grounded,
-        notices=grounded.notices,
     )
 
 

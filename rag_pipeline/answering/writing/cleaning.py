@@ -10,7 +10,6 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -60,32 +59,40 @@ class KnownText:
         text: Title, section, address and text of the source, with unified characters.
         words: All words in lower case.
         lower_words: The words that are written in lower case.
+        numbers: The numbers that a sentence may take from the text. These are the numbers in the
+            text and the number of entries of each of its lists.
     """
 
     def __init__(self, source: Source) -> None:
         citation = source.citation
         place = dict.fromkeys((citation.title, citation.section, citation.url))
-        self._source = source
-        self.text = unify_characters("\n".join((*place, source.text)))
-        self._written = extract_words(self.text)
-        spaced = extract_words(UNSPACED.sub(" ", self.text))
-        self.words = frozenset(word.casefold() for word in [*self._written, *spaced])
-        self.lower_words = frozenset(word for word in self._written if word.islower())
-
-    @cached_property
-    def numbers(self) -> KnownNumbers:
-        """The numbers that a sentence may take from the text.
-
-        These are the numbers in the text and the number of entries of each of its lists.
-        """
-        blocks = self._source.blocks or find_blocks(self._source.text)
-        lists = [block for block in blocks if block.kind is TextBlockKind.LIST]
-        entries = [block for block in blocks if block.kind is TextBlockKind.LIST_ITEM]
-        owners = Counter(
-            max((kept.start for kept in lists if kept.start <= entry.start < kept.end), default=-1)
-            for entry in entries
+        self.text = text = unify_characters("\n".join((*place, source.text)))
+        written = extract_words(text)
+        lower = [word.casefold() for word in written]
+        spaced = extract_words(UNSPACED.sub(" ", text))
+        self.words = frozenset([*lower, *(word.casefold() for word in spaced)])
+        self.lower_words = frozenset(word for word in written if word.islower())
+        self.numbers = KnownNumbers(text, _count_entries(source))
+        self._sequence = f" {' '.join(written)} "
+        self._without_blanks = "".join(text.split())
+        self._joined = _join(text)
+        self._terms = find_distinct_terms(text)
+        self._starts = frozenset(term[:_STEM] for term in self._terms if len(term) >= _STEM)
+        self._initials = (  # first letters of all words, and of all words but stop words
+            "".join(word[0] for word in lower),
+            "".join(word[0] for word in lower if word not in STOP_WORDS),
         )
-        return KnownNumbers(self.text, frozenset(owners.values()))
+        sentences = [text[start:end] for start, end in split_sentences(text)]
+        self._sentences = [  # the terms of each sentence, and whether it has a negation
+            (find_distinct_terms(part) - _NEGATIONS, _is_negated(part)) for part in sentences
+        ]
+        self._place_keys = _list_keys(f"{citation.title}\n{citation.section}")
+        parts = _cut_parts(unify_characters(source.text))
+        self._ends = list(accumulate(len(find_distinct_terms(part)) for part in parts))
+        self._parts_by_key: dict[str, list[int]] = {}
+        for at, part in enumerate(parts):
+            for key in _list_keys(part):
+                self._parts_by_key.setdefault(key, []).append(at)
 
     def quotes(self, text: str) -> bool:
         """Return True if the words of `text` stand in this text one after the other."""
@@ -127,12 +134,13 @@ class KnownText:
         terms = find_distinct_terms(text) - _NEGATIONS
         if not terms or self.quotes(text):
             return False
-        nearest = max(
-            self._sentences, key=lambda one: (len(terms & one[0]), -len(one[0])), default=None
+        nearest, is_negated = max(
+            self._sentences,
+            key=lambda one: (len(terms & one[0]), -len(one[0])),
+            default=(frozenset[str](), False),
         )
-        if nearest is None or len(terms & nearest[0]) < _SAME_WORDS * len(terms):
-            return False
-        return nearest[1] != _is_negated(text)
+        is_same = len(terms & nearest) >= _SAME_WORDS * len(terms)
+        return is_same and is_negated != _is_negated(text)
 
     def gather(self, words: Collection[str]) -> frozenset[str]:
         """Return the words that this text has in one place, where it has most of them.
@@ -159,62 +167,17 @@ class KnownText:
             before = size
         return best | everywhere
 
-    @cached_property
-    def _place_keys(self) -> frozenset[str]:
-        return _list_keys(f"{self._source.citation.title}\n{self._source.citation.section}")
 
-    @cached_property
-    def _parts_by_key(self) -> dict[str, list[int]]:
-        """The numbers of the parts that have a term or a beginning of a word."""
-        found: dict[str, list[int]] = {}
-        for at, part in enumerate(self._parts):
-            for key in _list_keys(part):
-                found.setdefault(key, []).append(at)
-        return found
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        """For each part, the number of words up to its end."""
-        return list(accumulate(len(find_distinct_terms(part)) for part in self._parts))
-
-    @cached_property
-    def _parts(self) -> list[str]:
-        return _cut_parts(unify_characters(self._source.text))
-
-    @cached_property
-    def _sentences(self) -> list[tuple[frozenset[str], bool]]:
-        """The terms of each sentence, and whether the sentence has a negation."""
-        parts = [self.text[start:end] for start, end in split_sentences(self.text)]
-        return [(find_distinct_terms(part) - _NEGATIONS, _is_negated(part)) for part in parts]
-
-    @cached_property
-    def _sequence(self) -> str:
-        return f" {' '.join(self._written)} "
-
-    @cached_property
-    def _without_blanks(self) -> str:
-        return "".join(self.text.split())
-
-    @cached_property
-    def _joined(self) -> str:
-        return _join(self.text)
-
-    @cached_property
-    def _terms(self) -> frozenset[str]:
-        return find_distinct_terms(self.text)
-
-    @cached_property
-    def _starts(self) -> frozenset[str]:
-        return frozenset(term[:_STEM] for term in self._terms if len(term) >= _STEM)
-
-    @cached_property
-    def _initials(self) -> tuple[str, str]:
-        """First letters of all words, and of all words that are not stop words."""
-        lower = [word.casefold() for word in self._written]
-        return (
-            "".join(word[0] for word in lower),
-            "".join(word[0] for word in lower if word not in STOP_WORDS),
-        )
+def _count_entries(source: Source) -> frozenset[int]:
+    """Return the number of entries of each list of a source."""
+    blocks = source.blocks or find_blocks(source.text)
+    lists = [block for block in blocks if block.kind is TextBlockKind.LIST]
+    owners = Counter(
+        max((kept.start for kept in lists if kept.start <= entry.start < kept.end), default=-1)
+        for entry in blocks
+        if entry.kind is TextBlockKind.LIST_ITEM
+    )
+    return frozenset(owners.values())
 
 
 def _list_keys(text: str) -> frozenset[str]:
@@ -319,7 +282,7 @@ class TagFilter:
             return ""
         self._pending += piece
         shown = ""
-        while match := self._find_tag():
+        while match := next(self._find_tags(), None):
             before = self._pending[: match.start()]
             self._pending = self._pending[match.end() :]
             if match["close"] is not None:
@@ -343,11 +306,11 @@ class TagFilter:
         self._has_text = self._has_text or bool(rest.strip())
         return shown + rest
 
-    def _find_tag(self) -> re.Match[str] | None:
+    def _find_tags(self) -> Iterator[re.Match[str]]:
+        """Yield the marks that do not belong to the book."""
         for match in _TAG.finditer(self._pending):
             if match.group().strip().casefold() not in self._known:
-                return match
-        return None
+                yield match
 
     def _count_uncertain(self) -> int:
         """Return how many characters at the end may be the beginning of a mark."""
@@ -431,7 +394,13 @@ class UnitReader:
         is_line_start = self._is_line_start or "\n" in gap
         length = _find_block(body, is_last=is_last) if is_line_start else 0
         if length is None:
-            self._awaited, self._seen = _find_awaited(body), len(self._text)
+            fence = _FENCE.match(body)
+            if fence:
+                mark = fence["mark"]
+                self._awaited = re.compile(rf"{mark[0]}{{{len(mark)},}}[ \t]*\n")
+            elif body.startswith("|"):
+                self._awaited = _ROWS_END
+            self._seen = len(self._text)
             return None
         if length:
             text = body[:length]
@@ -449,14 +418,6 @@ class UnitReader:
         self._text = body[len(shown) :]
         self._is_line_start = False  # the line break is in the gap of the next unit
         return WrittenUnit(gap, shown, is_block)
-
-
-def _find_awaited(body: str) -> re.Pattern[str] | None:
-    """Return a pattern that finds where a block can end whose end has not arrived."""
-    fence = _FENCE.match(body)
-    if fence:
-        return re.compile(rf"{fence['mark'][0]}{{{len(fence['mark'])},}}[ \t]*\n")
-    return _ROWS_END if body.startswith("|") else None
 
 
 def _find_block(body: str, *, is_last: bool) -> int | None:  # noqa: PLR0911  # one for each kind

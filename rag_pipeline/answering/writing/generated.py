@@ -109,7 +109,7 @@ class Written:
 class AnswerWriter:
     """Turns the pieces that a model writes into the text to show and the complete answer.
 
-    It does no input or output.
+    It does no input or output. Reading the sources takes some milliseconds.
 
     Args:
         grounded: The sources.
@@ -167,10 +167,6 @@ class AnswerWriter:
         self._declined = self._looped = self._in_list = self._is_held = self._has_opened = False
         self._has_echoed = False
         self._looked_at = 0
-
-    def prepare(self) -> None:
-        """Read the sources, which takes some milliseconds; call this while the model starts."""
-        self._attributor.prepare()
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the model's text, and return the text to show, often empty."""
@@ -333,8 +329,7 @@ class AnswerWriter:
 
     def _replace_link(self, found: re.Match[str]) -> str:
         target, label = found["target"].split(" ")[0], found["label"]
-        is_number = remove_citations(f"x [{label}]").strip() == "x"
-        if is_number:
+        if remove_citations(f"x [{label}]").strip() == "x":  # the label is a number
             return f"[{label}]"
         if target and target in self._book and not found["image"]:
             return found.group()
@@ -357,10 +352,8 @@ class AnswerWriter:
         terms = find_distinct_terms(remove_citations(_LIST_LABEL.sub("", text)))
         if not terms or not terms.isdisjoint(self._asked):
             return False
-        shared = terms & self._rules
-        is_echo = shared == terms or (
-            len(terms) >= _FEWEST_TERMS and len(shared) >= _ECHO * len(terms)
-        )
+        share = len(terms & self._rules) / len(terms)
+        is_echo = share == 1 or (len(terms) >= _FEWEST_TERMS and share >= _ECHO)
         return is_echo and not self._stands(text)
 
     def _stands(self, text: str) -> bool:
@@ -370,9 +363,7 @@ class AnswerWriter:
         """Return True for the heading and the entries of a list of sources."""
         plain = remove_citations(text)
         first, _, rest = plain.partition(":")
-        is_heading = _SOURCE_LIST.fullmatch(plain) is not None
-        is_line = _SOURCE_LIST.fullmatch(first) is not None and ":" in plain
-        if is_heading or is_line:
+        if _SOURCE_LIST.fullmatch(plain) or _SOURCE_LIST.fullmatch(first):
             self._in_list = True
             return True
         label = _LIST_LABEL.match(text)
@@ -409,24 +400,19 @@ class AnswerWriter:
         self._units.drop()
 
     def _collect_notices(self, *, complete: bool) -> tuple[Notice, ...]:
-        voice, notices = self._voice, []
-        for code, count in (
-            ("citations_added", self._added),
-            ("citations_corrected", self._corrected),
-        ):
-            if count:
-                notices.append(voice.note(code, count=count))
+        voice = self._voice
+        counts = {"citations_added": self._added, "citations_corrected": self._corrected}
+        notices = [voice.note(code, count=count) for code, count in counts.items() if count]
         if self._ungrounded:
             code = "sentences_marked" if self._marks else "sentences_dropped"
             shown = [text[:_LONGEST_SHOWN] for text in self._ungrounded[:_SHOWN_SENTENCES]]
             notices.append(voice.note(code, count=len(self._ungrounded), sentences=shown))
-        if self._declined:
-            notices.append(voice.note("partly_declined"))
-        if self._looped:
-            notices.append(voice.note("repeated"))
-        if not complete:
-            notices.append(voice.note("cut_off"))
-        return tuple(notices)
+        states = {
+            "partly_declined": self._declined,
+            "repeated": self._looped,
+            "cut_off": not complete,
+        }
+        return (*notices, *(voice.note(code) for code, holds in states.items() if holds))
 
 
 def _normalize_gap(gap: str) -> str:

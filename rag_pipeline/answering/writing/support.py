@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.tables import CODE_SPAN, DISPLAYED, INLINE_FORMULA
 from rag_pipeline.answering.writing.cleaning import KnownText
 from rag_pipeline.answering.writing.numbers import find_numbers, unify_characters
+from rag_pipeline.core.text.form_words import blank_out
 from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rag_pipeline.answering.models import Source
 
@@ -87,36 +87,19 @@ class Attributor:
 
     def __init__(self, sources: Sequence[Source], question: str) -> None:
         self.known = {source.number: KnownText(source) for source in sources}
+        texts = list(self.known.values())
         self._asked = frozenset(extract_terms(question))
         self._written = _Written()
-
-    @cached_property
-    def _ordinary(self) -> frozenset[str]:
-        return frozenset[str]().union(*(source.lower_words for source in self.known.values()))
-
-    @cached_property
-    def _has_names(self) -> bool:
-        """True if a capital letter inside a sentence marks a name."""
-        text = " ".join(one.text for one in self.known.values())
-        words: list[str] = _AFTER_LOWER.findall(text)
-        capitals = sum(word[:1].isupper() for word in words)
-        return capitals <= _MANY_CAPITALS * max(1, len(words))
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset[str]().union(*(source.words for source in self.known.values()))
-
-    @cached_property
-    def _is_english(self) -> bool:
-        words = [word for one in self.known.values() for word in extract_words(one.text)]
-        return _is_english(sum(word.casefold() in STOP_WORDS for word in words), len(words))
-
-    def prepare(self) -> None:
-        """Read the sources, so that the first sentence need not wait for it."""
-        self.attribute("Prepared for 1 sentence.", ())
-        for source in self.known.values():
-            source.gather(())
-        self._written = _Written()
+        self._ordinary = frozenset[str]().union(*(one.lower_words for one in texts))
+        self._words = frozenset[str]().union(*(one.words for one in texts))
+        text = " ".join(one.text for one in texts)
+        after_lower: list[str] = _AFTER_LOWER.findall(text)
+        capitals = sum(word[:1].isupper() for word in after_lower)
+        # A capital letter inside a sentence marks a name, unless too many words have one.
+        self._has_names = capitals <= _MANY_CAPITALS * max(1, len(after_lower))
+        words = extract_words(text)
+        stop_count = sum(word.casefold() in STOP_WORDS for word in words)
+        self._is_english = _is_english(stop_count, len(words))
 
     def contains(self, text: str) -> bool:
         """Return True if the words of a text stand in a source one after the other."""
@@ -139,7 +122,7 @@ class Attributor:
         self._written.add(text)
         plain = extract_words(_LABEL.sub(" ", text))
         words = [word for word in plain if extract_terms(word) and word.isalpha()]
-        comparable = self._is_comparable()
+        comparable = self._written.is_comparable(self._words, is_english=self._is_english)
         named = [number for number in dict.fromkeys(cited) if number in self.known]
         scores = {number: self._score([number], text, words, comparable) for number in self.known}
         is_claim = bool(words or any(find_numbers(text)) or _LITERAL.search(text))
@@ -165,15 +148,6 @@ class Attributor:
                 return Attribution(pair)
         missing = scores[best[0]][1] if best else ()
         return Attribution((), missing, is_claim=len(words) > 1 or bool(missing))
-
-    def _is_comparable(self) -> bool:
-        """Return True if answer and sources are in the same language and have spaces."""
-        written = self._written
-        if written.is_unspaced:
-            return False
-        if self._is_english and _is_english(written.stop_count, written.word_count):
-            return True
-        return len(written.short & self._words) >= _SAME_LANGUAGE * len(written.short)
 
     def _score(
         self,
@@ -212,9 +186,14 @@ class Attributor:
         return (len(found) + number_count) / total if total else 0.0, ()
 
 
+def _hide_literals(text: str) -> str:
+    """Return a text with spaces in place of code, formulas, and scripts without spaces."""
+    return UNSPACED.sub(" ", blank_out(text, (part.span() for part in _LITERAL.finditer(text))))
+
+
 def _stutters(text: str) -> bool:
     """Return True if two or more words of prose directly follow themselves, as in "a b a b"."""
-    prose = UNSPACED.sub(" ", _blank(text, (part.span() for part in _LITERAL.finditer(text))))
+    prose = _hide_literals(text)
     words = [word.casefold() for word in extract_words(prose)]
     return any(
         words[start : start + length] == words[start + length : start + 2 * length]
@@ -240,8 +219,8 @@ def _find_missing(
     missing: list[tuple[int, str]] = []
     for part in _LITERAL.finditer(text):
         missing += [(part.start(), shown) for shown in _check_literal(part, sources)]
-    prose = UNSPACED.sub(" ", _blank(text, (part.span() for part in _LITERAL.finditer(text))))
-    prose = _blank(prose, (part.span() for part in _LABEL.finditer(prose)))
+    prose = _hide_literals(text)
+    prose = blank_out(prose, (part.span() for part in _LABEL.finditer(prose)))
     measures = []
     for number in find_numbers(prose):
         unit = prose[number.end : number.unit_end]
@@ -249,13 +228,13 @@ def _find_missing(
         measures.append((number.start, number.unit_end if is_unit else number.end))
         if not any(source.numbers.contain(number) for source in sources):
             missing.append((number.start, number.text))
-    prose = _blank(prose, measures)
+    prose = blank_out(prose, measures)
     written_out = [
         run.span()
         for run in _NAME_RUN.finditer(prose)
         if any(_take_initials(run.group()) in source.words for source in sources)
     ]
-    untitled = _blank(prose, [*written_out, *(part.span() for part in _TITLE.finditer(prose))])
+    untitled = blank_out(prose, [*written_out, *(part.span() for part in _TITLE.finditer(prose))])
     ordinary = ordinary.union(word for word in extract_words(prose) if word.islower())
     for match in _WORD.finditer(prose):
         word, start = match.group(), match.start()
@@ -271,16 +250,8 @@ def _find_missing(
     return tuple(dict.fromkeys(shown for _, shown in sorted(missing)))
 
 
-def _blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return a text of the same length with spaces in place of the given spans."""
-    chars = list(text)
-    for start, end in spans:
-        chars[start:end] = " " * (end - start)
-    return "".join(chars)
-
-
 def _take_initials(name: str) -> str:
-    return "".join(part[0] for part in re.findall(r"\w+", name)).casefold()
+    return "".join(re.findall(r"\b\w", name)).casefold()
 
 
 def _check_literal(part: re.Match[str], sources: Sequence[KnownText]) -> Iterator[str]:
@@ -341,6 +312,14 @@ class _Written:
         self.stop_count += sum(word in STOP_WORDS for word in words)
         self.word_count += len(words)
         self.short.update(word for word in words if len(word) <= _SHORT and word.isalpha())
+
+    def is_comparable(self, words: frozenset[str], *, is_english: bool) -> bool:
+        """Return True if the answer is in the language of the sources and has spaces."""
+        if self.is_unspaced:
+            return False
+        if is_english and _is_english(self.stop_count, self.word_count):
+            return True
+        return len(self.short & words) >= _SAME_LANGUAGE * len(self.short)
 
 
 def _is_english(stop_count: int, word_count: int) -> bool:

@@ -61,9 +61,15 @@ def find_abbreviations(text: str) -> list[Abbreviation]:
     found: list[Abbreviation | None] = []
     for match in _BEFORE.finditer(text):
         before = text[max(0, match.start() - 100) : match.start()]
-        start = max((stop.end() for stop in _BREAK.finditer(before)), default=0)
-        found.append(_read(match[1], _take_end(before[start:], match[1])))
-    found += [_read(match[1], _take_start(match[2], match[1])) for match in _AFTER.finditer(text)]
+        before = before[max((stop.end() for stop in _BREAK.finditer(before)), default=0) :]
+        words = [*_LETTERS.finditer(before)][-_MAX_WORDS:]
+        ends = [words[first:] for first in range(len(words) - 2, -1, -1)]
+        found.append(_choose(before, ends, match[1]))
+    for match in _AFTER.finditer(text):
+        words = [*_LETTERS.finditer(match[2])][:_MAX_WORDS]
+        if words and not match[2][: words[0].start()].strip('*_`" '):
+            starts = [words[:last] for last in range(2, len(words) + 1)]
+            found.append(_choose(match[2], starts, match[1]))
     return list(dict.fromkeys(filter(None, found)))
 
 
@@ -120,34 +126,19 @@ def _mark(terms: Sequence[str]) -> str:
     return "=" + "+".join(terms)
 
 
-def _read(short: str, long: str) -> Abbreviation | None:
-    terms = tuple(extract_terms(long))
-    return Abbreviation(short, long, short.lower(), terms) if len(terms) > 1 else None
+def _choose(text: str, runs: Sequence[Sequence[re.Match[str]]], short: str) -> Abbreviation | None:
+    """Return the abbreviation that the first run of words spells, first by initial letters only.
 
-
-def _take_end(before: str, short: str) -> str:
-    """Return the end of a text that is the long form of an abbreviation; "" if it has none."""
-    words = [*_LETTERS.finditer(before)][-_MAX_WORDS:]
-    ends = [words[first:] for first in range(len(words) - 2, -1, -1)]
-    return _choose(before, ends, short)
-
-
-def _take_start(after: str, short: str) -> str:
-    """Return the beginning of a text that is the long form of an abbreviation, or ""."""
-    words = [*_LETTERS.finditer(after)][:_MAX_WORDS]
-    if not words or after[: words[0].start()].strip('*_`" '):
-        return ""
-    return _choose(after, [words[:last] for last in range(2, len(words) + 1)], short)
-
-
-def _choose(text: str, runs: Sequence[Sequence[re.Match[str]]], short: str) -> str:
-    """Return the first run of words that spells a short form, first by initial letters only."""
+    It is None if no run spells the short form, or if the run has fewer than two search terms.
+    """
     for only_initials in (True, False):
         for words in runs:
             spoken = [word[0].lower() for word in words]
             if _spells(spoken, short.lower(), only_initials=only_initials):
-                return text[words[0].start() : words[-1].end()]
-    return ""
+                long = text[words[0].start() : words[-1].end()]
+                terms = tuple(extract_terms(long))
+                return Abbreviation(short, long, short.lower(), terms) if len(terms) > 1 else None
+    return None
 
 
 def _spells(words: Sequence[str], short: str, *, only_initials: bool) -> bool:

@@ -26,41 +26,37 @@ FORM_SHARE: Final = 0.25
 
 _CODE: Final = r"(?:code|scripts?|snippets?|examples?)"
 _SIDE: Final = r"(?:(?:dis)?advantages|benefits|drawbacks|strengths|weaknesses)"
-COUNTED_FORMS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(differences?)\s+between\b",
-        r"\b(?:and|or|vs\.?|versus|the)\s.*?\b(differences?)\s*[?.!]*$",
-        r"\b(differs?|differed|different)\s+from\b",
-        r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
-        rf"\b(pros\s+and\s+cons|{_SIDE}(?:\s+(?:and|or)\s+{_SIDE})?)\s+of\b",
-        r"\b(formulas?|equations?)\s+(?:for|of)\b",
-        r"\bhow\s+(?:to|\w+\s+(?:i|you|we))\s+(write|make|create|build|get|use|do|set\s?up|add)\b",
-        rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
-        rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",
-        r"\b((?:example|sample|source)\s+code|code\s+(?:examples?|samples?|snippets?))\b",
-        (
-            rf"(?<!error )(?<!exit )(?<!status )(?<!vs )\b({_CODE})"
-            r"(?=\s+(?:for|of|to|that)\b|\s*[?.!]*$)"
-        ),
-    )
+
+
+def compile_all(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    """Return compiled patterns that ignore the case of letters."""
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+
+
+COUNTED_FORMS: Final = compile_all(
+    r"\b(differences?)\s+between\b",
+    r"\b(?:and|or|vs\.?|versus|the)\s.*?\b(differences?)\s*[?.!]*$",
+    r"\b(differs?|differed|different)\s+from\b",
+    r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
+    rf"\b(pros\s+and\s+cons|{_SIDE}(?:\s+(?:and|or)\s+{_SIDE})?)\s+of\b",
+    r"\b(formulas?|equations?)\s+(?:for|of)\b",
+    r"\bhow\s+(?:to|\w+\s+(?:i|you|we))\s+(write|make|create|build|get|use|do|set\s?up|add)\b",
+    rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
+    rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",
+    r"\b((?:example|sample|source)\s+code|code\s+(?:examples?|samples?|snippets?))\b",
+    rf"(?<!error )(?<!exit )(?<!status )(?<!vs )\b({_CODE})"
+    r"(?=\s+(?:for|of|to|that)\b|\s*[?.!]*$)",
 )
 """Patterns of the phrases that name the form. The first group of each is the phrase."""
 
-FORMS: Final = (
-    *COUNTED_FORMS,
-    *(
-        re.compile(pattern, re.IGNORECASE)
-        for pattern in (
-            r"\bdo(?:es)?\s+.+\s(mean|stand\s+for|refer\s+to)(?=\s*[?.!]*$|\s+(?:in|for|here)\b)",
-            r"\b(definition)\s+of\b",
-            r"^(?!(?:what|which|how|where|when|why)\b).+\s(definition|meaning)\s*[?.!]*$",
-            r"^(?:(?:please|can|could|you|simply)\s+)*(explain)(?!\s+(?:how|why)\b)\b",
-            r"\b(summary|overview|outline)\s+of\b",
-            r"^(?:(?:please|can|could|you)\s+)*(summari[sz]e)\b",
-            r"\s((?:simply\s+)?explained(?:\s+simply)?)\s*[?.!]*$",
-        )
-    ),
+FORMS: Final = COUNTED_FORMS + compile_all(
+    r"\bdo(?:es)?\s+.+\s(mean|stand\s+for|refer\s+to)(?=\s*[?.!]*$|\s+(?:in|for|here)\b)",
+    r"\b(definition)\s+of\b",
+    r"^(?!(?:what|which|how|where|when|why)\b).+\s(definition|meaning)\s*[?.!]*$",
+    r"^(?:(?:please|can|could|you|simply)\s+)*(explain)(?!\s+(?:how|why)\b)\b",
+    r"\b(summary|overview|outline)\s+of\b",
+    r"^(?:(?:please|can|could|you)\s+)*(summari[sz]e)\b",
+    r"\s((?:simply\s+)?explained(?:\s+simply)?)\s*[?.!]*$",
 )
 """The same with the words that ask for a meaning.
 
@@ -80,21 +76,19 @@ def find_form_words(
     for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
         if not spans or start >= spans[-1][1]:
             spans.append((start, end))
-    return spans if extract_terms(_blank(question, spans)) else []
+    return spans if extract_terms(blank_out(question, spans)) else []
 
 
 def find_form_terms(question: str) -> frozenset[str]:
     """Return the terms of a question that occur only in the phrases that name the form."""
     spans = find_form_words(question)
     named = {term for start, end in spans for term in extract_terms(question[start:end])}
-    return (
-        frozenset(named.difference(extract_terms(_blank(question, spans))))
-        if spans
-        else frozenset()
-    )
+    return frozenset(named).difference(extract_terms(blank_out(question, spans)) if named else ())
 
 
-def _blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text of the same length with spaces in place of the given spans."""
+    chars = list(text)
     for start, end in spans:
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
+        chars[start:end] = " " * (end - start)
+    return "".join(chars)

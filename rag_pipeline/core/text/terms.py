@@ -37,7 +37,7 @@ VOCABULARY: Final = (
 
 _VOCABULARY_SHA256: Final = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 _LONG_RUN_LENGTH: Final = 2000  # characters
-_LONG_RUN: Final = re.compile(rf"\S{{{_LONG_RUN_LENGTH},}}|\s{{{_LONG_RUN_LENGTH},}}")
+_LONG_RUN: Final = re.compile(rf"(\S{{{_LONG_RUN_LENGTH},}}|\s{{{_LONG_RUN_LENGTH},}})")
 _RUN_PIECE: Final = 1000  # characters; the encoder's time grows faster than a run's length
 
 
@@ -51,21 +51,11 @@ def count_tokens(text: str) -> int:
     encoding = _load_encoding()
     if len(text) < _LONG_RUN_LENGTH or _LONG_RUN.search(text) is None:
         return len(encoding.encode_ordinary(text))
-    return sum(len(encoding.encode_ordinary(part)) for part in _cut_long_runs(text))
-
-
-def _cut_long_runs(text: str) -> list[str]:
-    parts: list[str] = []
-    start = 0
-    for match in _LONG_RUN.finditer(text):
-        parts.append(text[start : match.start()])
-        parts.extend(
-            text[at : min(at + _RUN_PIECE, match.end())]
-            for at in range(match.start(), match.end(), _RUN_PIECE)
-        )
-        start = match.end()
-    parts.append(text[start:])
-    return parts
+    pieces: list[str] = []
+    for number, part in enumerate(_LONG_RUN.split(text)):  # each second part is a long run
+        size = _RUN_PIECE if number % 2 else max(1, len(part))
+        pieces += [part[at : at + size] for at in range(0, len(part), size)]
+    return sum(len(encoding.encode_ordinary(piece)) for piece in pieces)
 
 
 @lru_cache(maxsize=1)
@@ -81,11 +71,11 @@ def _load_encoding() -> tiktoken.Encoding:
 def _check_vocabulary() -> None:
     try:
         found = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
+        fault = f"is damaged (sha256 {found[:12]}...)" if found != _VOCABULARY_SHA256 else ""
     except OSError as error:
-        problem = f"the vocabulary {VOCABULARY.name} cannot be read: {error.strerror}"
-        raise ConfigurationError("cl100k_base", problem, "Install the package again") from error
-    if found != _VOCABULARY_SHA256:
-        problem = f"the vocabulary {VOCABULARY.name} is damaged (sha256 {found[:12]}...)"
+        fault = f"cannot be read: {error.strerror}"
+    if fault:
+        problem = f"the vocabulary {VOCABULARY.name} {fault}"
         raise ConfigurationError("cl100k_base", problem, "Install the package again")
 
 

@@ -14,6 +14,7 @@ from rag_pipeline.answering.quoting.passages import (
     find_parts,
     hide_section_solutions,
     hide_solutions,
+    refers_back,
 )
 from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.core.models import Figure
@@ -85,7 +86,7 @@ def test_a_heading_begins_a_new_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "refers_back"),
+    ("text", "refers"),
     [
         ("It walks.", True),
         ("- **This** walks.", True),
@@ -95,9 +96,8 @@ def test_a_heading_begins_a_new_run() -> None:
         ("`it` is a function.", False),
     ],
 )
-def test_a_part_that_begins_with_a_pronoun_refers_back(text: str, refers_back: bool) -> None:  # noqa: FBT001  # a column of the table
-    (part,) = find_parts(make_source(text))
-    assert part.refers_back is refers_back
+def test_a_text_that_begins_with_a_pronoun_refers_back(text: str, *, refers: bool) -> None:
+    assert refers_back(text) is refers
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,8 @@ def test_a_short_paragraph_does_not_join_the_next_section() -> None:
 
 @pytest.mark.parametrize("mark", ["_", "*", "- ", "1. ", "> "])
 def test_marks_before_a_text_are_skipped_in_linear_time(mark: str) -> None:
-    (part,) = find_parts(Source(1, "1", "It walks.", CITATION))
-
     def look(count: int) -> None:
-        text = mark * count + "walks."
-        source = replace(part.source, text=text)
-        marked = replace(part, source=source, end=len(text))
-        assert not any(marked.refers_back for _ in range(20))
+        assert not any(refers_back(mark * count + "walks.") for _ in range(20))
 
     assert_linear(look, 500)
 
