@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin
 
 from rag_pipeline.core.site.docusaurus import (
     MARKDOWN_SUFFIXES,
-    build_permalink,
+    find_page_path,
     find_site_path,
     is_doc_name,
     join_permalink,
@@ -418,7 +418,7 @@ def build_doc_permalink(
     site: SiteSettings,
     source: Source | None,
     *,
-    front_matter_id: str | None = None,
+    front_matter_id: str = "",
     slug: str = "",
     strip_numbers: bool = True,
 ) -> str:
@@ -428,7 +428,7 @@ def build_doc_permalink(
         doc_id: Id of the document.
         site: Settings of the site.
         source: The document's source, if the site has several.
-        front_matter_id: Value of `id` in the front matter, if any.
+        front_matter_id: Value of `id` in the front matter; may be empty.
         slug: Value of `slug` in the front matter; may be empty.
         strip_numbers: Value of `parse_number_prefixes` in the front matter. A source can keep
             numbers in all its addresses.
@@ -438,19 +438,18 @@ def build_doc_permalink(
     """
     place, located = find_place(source, doc_id), locate_source(site, source)
     if source is None or source.kind is SourceKind.DOCS:
-        return build_permalink(
-            place,
-            located,
-            front_matter_id=front_matter_id,
-            slug=slug,
-            strip_numbers=strip_numbers and (source is None or source.number_prefixes),
-        )
-    if source.kind is SourceKind.API:  # its only page is at its route
+        strip_numbers = strip_numbers and (source is None or source.number_prefixes)
+        slug = find_page_path(place, front_matter_id, slug, strip_numbers=strip_numbers)
+    elif source.kind is SourceKind.API:  # its only page is at its route
         slug = ""
     elif not slug:
         index = _INDEX_PAGE.fullmatch(place)
         slug = index[1] if index else _PAGE_END.sub("", place)
-        slug = _find_post_slug(place) if source.kind is SourceKind.BLOG else slug
+        if source.kind is SourceKind.BLOG:
+            dated = _DATED.fullmatch(place)
+            slug = _POST_END.sub("", place)
+            if dated is not None:
+                slug = f"{dated['date'].replace('-', '/')}/{dated['folder']}{dated['text']}"
     return join_permalink(located, slug)
 
 
@@ -461,10 +460,3 @@ def name_post(place: str) -> str:
     """
     dated = _DATED.fullmatch(place)
     return dated["text"] if dated else _POST_END.sub("", place)
-
-
-def _find_post_slug(place: str) -> str:
-    dated = _DATED.fullmatch(place)
-    if dated is None:
-        return _POST_END.sub("", place)
-    return f"{dated['date'].replace('-', '/')}/{dated['folder']}{dated['text']}"

@@ -61,42 +61,29 @@ def base_id(
     return strip_number_prefix(stem) if strip_numbers else stem
 
 
-def build_permalink(
-    doc_path: str,
-    site: SiteSettings,
-    *,
-    front_matter_id: str | None = None,
-    slug: str | None = None,
-    strip_numbers: bool = True,
-) -> str:
-    """Return the address of a page on the built site, percent-encoded.
+def find_page_path(doc_path: str, front_matter_id: str, slug: str, *, strip_numbers: bool) -> str:
+    """Return the path of a page of the docs below the site's route.
 
     Args:
         doc_path: Path of the document below the docs folder.
-        site: Base URL, route and trailing slash of the site.
-        front_matter_id: Value of `id` in the front matter, if any.
-        slug: Value of `slug` in the front matter, if any. `/x` is relative to the site's route,
-            any other slug is relative to the document's folder.
-        strip_numbers: Remove number prefixes from folder and file names. It is the value of
-            `parse_number_prefixes` in the front matter.
-
-    Returns:
-        The path made of base URL, route and page path, preceded by scheme and host if the base URL
-        has them.
+        front_matter_id: Value of `id` in the front matter; may be empty.
+        slug: Value of `slug` in the front matter; may be empty. `/x` is relative to the site's
+            route, any other slug is relative to the document's folder.
+        strip_numbers: Remove number prefixes from folder and file names.
     """
     folder, stem = posixpath.split(posixpath.splitext(doc_path)[0])
     names = [name for name in folder.split("/") if name]
     route = [strip_number_prefix(name) for name in names] if strip_numbers else names
     folder_slug = "/".join(["", *route, ""])
     is_index = stem.lower() in _INDEX_NAMES or (bool(names) and stem.lower() == names[-1].lower())
-    if slug and slug.startswith("/"):
-        path = slug
-    elif not slug and is_index:
-        path = folder_slug
-    else:
-        name = slug or base_id(doc_path, front_matter_id, strip_numbers=strip_numbers)
-        path = _resolve(name, folder_slug)
-    return join_permalink(site, path)
+    if slug.startswith("/"):
+        return slug
+    if not slug and is_index:
+        return folder_slug
+    name = slug or base_id(doc_path, front_matter_id, strip_numbers=strip_numbers)
+    path = posixpath.normpath(folder_slug + name).lstrip("/")
+    keeps_slash = name.rsplit("/", 1)[-1] in {"", ".", ".."}
+    return f"/{path}/" if keeps_slash else f"/{path}"
 
 
 def join_permalink(site: SiteSettings, path: str) -> str:
@@ -215,17 +202,14 @@ class HeadingIds:
             text: Text of the heading without a custom id.
             custom_id: Id that the heading sets itself; None to derive the id from the text.
         """
-        slug = custom_id or self._remember(make_slug(text))
+        slug = custom_id or make_slug(text)
+        if not custom_id:
+            first, count = slug, self._repeats.get(slug, 0)
+            while slug in self._repeats:
+                count += 1
+                slug = f"{first}-{count}"
+            self._repeats |= {first: count, slug: 0}
         return slug if level > 1 and slug else None
-
-    def _remember(self, slug: str) -> str:
-        unique, count = slug, self._repeats.get(slug, 0)
-        while unique in self._repeats:
-            count += 1
-            unique = f"{slug}-{count}"
-        self._repeats[slug] = count
-        self._repeats[unique] = 0
-        return unique
 
 
 def make_slug(text: str) -> str:
@@ -245,12 +229,6 @@ def _slug_character(character: str) -> str:
     from github_slugger import slug  # noqa: PLC0415  # compiles a pattern that queries do not need
 
     return str(slug(character))
-
-
-def _resolve(name: str, folder_slug: str) -> str:
-    path = posixpath.normpath(folder_slug + name).lstrip("/")
-    keeps_slash = name.rsplit("/", 1)[-1] in {"", ".", ".."}
-    return f"/{path}/" if keeps_slash else f"/{path}"
 
 
 def _split_base_url(base_url: str) -> tuple[str, str, str]:

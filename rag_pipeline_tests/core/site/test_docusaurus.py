@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.site.addresses import build_doc_permalink
 from rag_pipeline.core.site.docusaurus import (
     HeadingIds,
-    build_permalink,
     link_to_anchor,
     link_within_site,
     make_slug,
@@ -53,22 +53,25 @@ def test_the_setting_decides_about_the_trailing_slash(
     *, trailing_slash: bool | None, url: str
 ) -> None:
     site = SiteSettings("/b/", "docs", trailing_slash)
-    assert build_permalink("guide/index.md", site) == url
+    assert build_doc_permalink("guide/index.md", site, None) == url
 
 
 def test_the_address_of_the_base_url_keeps_its_trailing_slash() -> None:
-    assert build_permalink("index.md", SiteSettings("/b/", "", trailing_slash=False)) == "/b/"
-    assert build_permalink("index.md", SiteSettings("/", "", trailing_slash=False)) == "/"
+    assert (
+        build_doc_permalink("index.md", SiteSettings("/b/", "", trailing_slash=False), None)
+        == "/b/"
+    )
+    assert build_doc_permalink("index.md", SiteSettings("/", "", trailing_slash=False), None) == "/"
 
 
 def test_a_base_url_may_contain_scheme_and_host() -> None:
     site = SiteSettings("https://x.github.io/b/", "docs", trailing_slash=False)
-    assert build_permalink("a/b.md", site) == "https://x.github.io/b/docs/a/b"
+    assert build_doc_permalink("a/b.md", site, None) == "https://x.github.io/b/docs/a/b"
 
 
 def test_addresses_and_anchors_are_percent_encoded() -> None:
     site = SiteSettings("/", "docs")
-    assert build_permalink("a b/\u00e9 #1?.md", site) == "/docs/a%20b/%C3%A9%20%231%3F"
+    assert build_doc_permalink("a b/\u00e9 #1?.md", site, None) == "/docs/a%20b/%C3%A9%20%231%3F"
     assert link_to_anchor("/docs/a", "\u00fcber-uns") == "/docs/a#%C3%BCber-uns"
     assert link_to_anchor("/docs/a", None) == "/docs/a"
 
@@ -85,12 +88,12 @@ def test_addresses_and_anchors_are_percent_encoded() -> None:
     ],
 )
 def test_a_relative_slug_is_resolved_against_the_folder(slug: str, url: str) -> None:
-    assert build_permalink("01-f/02-a.md", SiteSettings("/", "docs"), slug=slug) == url
+    assert build_doc_permalink("01-f/02-a.md", SiteSettings("/", "docs"), None, slug=slug) == url
 
 
 def test_number_prefixes_are_kept_on_request() -> None:
     site = SiteSettings("/", "docs")
-    assert build_permalink("01-f/02-a.md", site, strip_numbers=False) == "/docs/01-f/02-a"
+    assert build_doc_permalink("01-f/02-a.md", site, None, strip_numbers=False) == "/docs/01-f/02-a"
 
 
 @pytest.mark.parametrize(
