@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
@@ -20,7 +20,6 @@ from rag_pipeline.core.site.addresses import describe_source, place_entries, rea
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.sources import Source, SourceKind, find_place, find_source
 from rag_pipeline.ingestion.site.docusaurus_config import (
-    DetectedValue,
     find_config,
     find_loader,
     interpret_config,
@@ -28,9 +27,14 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
     read_config,
     read_literals,
 )
-from rag_pipeline.ingestion.site.listing import list_sources
 from rag_pipeline.ingestion.site.literals import ConfigValue, ObjectLiteral, Origin
-from rag_pipeline.ingestion.site.plugins import DEFAULT_ID, LEFT_OUT, ContentPlugin, list_plugins
+from rag_pipeline.ingestion.site.plugins import (
+    DEFAULT_ID,
+    LEFT_OUT,
+    ContentPlugin,
+    list_plugins,
+    list_sources,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -75,10 +79,10 @@ class DetectedSite:
         return self.config.path.parent
 
     @property
-    def values(self) -> tuple[DetectedValue, ...]:
+    def values(self) -> tuple[ConfigValue, ...]:
         """The settings that the site decides, in the order of the settings file."""
         place = Path(os.path.relpath(self.docs_dir, self.folder)).as_posix()
-        docs = DetectedValue("docs_dir", place, self.docs_folder.origin, ("path",))
+        docs = replace(self.docs_folder, setting="docs_dir", value=place, problem="")
         return (docs, *self.config.values)
 
 
@@ -114,14 +118,14 @@ def detect_site(
     first = chosen or plugins[0]
     others = [plugin for plugin in plugins if plugin is not first]
     sources, notes = list_sources(config, path, [first, *others], only=chosen is not None)
-    route = first.read_route(path.parent)
+    route = first.read_route()
     latest = next((source for source in sources if source.is_latest), None)
     has_released = latest is not None and latest.version is not None
     if route.value is None and latest is not None and has_released:  # the docs folder is not built
-        route = ConfigValue(route.name, latest.route_base_path, Origin.READ)
+        route = ConfigValue(route.names, latest.route_base_path, Origin.READ)
     return DetectedSite(
         interpret_config(config, path, route),
-        first.find_dir(path.parent),
+        first.dir,
         first.folder,
         reader,
         sources,
@@ -184,7 +188,7 @@ def _list_docs_plugins(config: ObjectLiteral, path: Path) -> list[ContentPlugin]
     Raises:
         ConfigurationError: There are none with a known folder.
     """
-    found = list_plugins(config, SourceKind.DOCS)
+    found = list_plugins(config, SourceKind.DOCS, path)
     if found.plugins:
         return sorted(found.plugins, key=lambda plugin: plugin.plugin_id != DEFAULT_ID)
     if found.problem:
@@ -212,7 +216,7 @@ def _choose_plugin(
         raise ConfigurationError("--docs-plugin", problem, f"Choose one of {known}")
     if docs_dir is not None:
         for plugin in plugins[1:]:
-            if plugin.find_dir(path.parent).resolve() == docs_dir.resolve():
+            if plugin.dir.resolve() == docs_dir.resolve():
                 return plugin
     return None
 
@@ -236,7 +240,8 @@ def settle_site(settings: Settings) -> Settings:
         return settings.fill_site(OWN_SITE)
     path = find_config(settings.docs_dir)
     if path is None:
-        if "base_url" not in unset or not _has_page(settings.docs_dir):
+        names = (name for _, _, names in os.walk(settings.docs_dir) for name in names)
+        if "base_url" not in unset or not any(name.endswith(MARKDOWN_SUFFIXES) for name in names):
             return settings
         raise ConfigurationError(
             "SITE_BASE_URL",
@@ -249,13 +254,6 @@ def settle_site(settings: Settings) -> Settings:
     config = read_config(path, settings.docs_dir)
     remedy = "Run `rag-pipeline init --run-config` if you trust the site's code, or set"
     return _fill_from(settings, config, {one for one in Origin if one.is_certain}, remedy)
-
-
-def _has_page(docs_dir: Path) -> bool:
-    """Return True if a docs folder contains a Markdown file."""
-    return any(
-        name.endswith(MARKDOWN_SUFFIXES) for _, _, names in os.walk(docs_dir) for name in names
-    )
 
 
 def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:
@@ -481,7 +479,7 @@ def compare_sources(site: DetectedSite, stated: Sequence[Source]) -> Iterator[Fi
             yield FileDifference(f"source {name}", texts[0] or None, texts[1] or None)
 
 
-def _is_equal(value: DetectedValue, in_file: object, site: DetectedSite, path: Path) -> bool:
+def _is_equal(value: ConfigValue, in_file: object, site: DetectedSite, path: Path) -> bool:
     if in_file is None or value.setting != "docs_dir":
         return _normalize(in_file) == _normalize(value.value)
     return (path.parent / str(in_file)).resolve() == site.docs_dir.resolve()
@@ -492,7 +490,7 @@ def _normalize(value: object) -> object:
     return value.rstrip("/") if isinstance(value, str) else value
 
 
-def _write_detected(value: DetectedValue, kept: object) -> str:
+def _write_detected(value: ConfigValue, kept: object) -> str:
     """Return the lines of a value; `kept` is the one of the file before, or None."""
     if not value.origin.is_certain and kept not in {None, value.value}:
         return f"# Set by hand, because {value.problem}.\n{value.setting} = {_write(kept)}\n"

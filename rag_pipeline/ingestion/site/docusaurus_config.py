@@ -191,26 +191,6 @@ def _read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
 
-@dataclass(frozen=True, slots=True)
-class DetectedValue:
-    """The value of one setting, as the site has it.
-
-    Attributes:
-        setting: Name of the setting in lower case.
-        value: The value as the settings file writes it; None if it is unknown.
-        origin: The least certain source of its parts; `READ` if some were read and others are
-            Docusaurus's defaults.
-        names: The names of its parts in the configuration.
-        problem: A clause that says why the value is a guess or unknown; otherwise empty.
-    """
-
-    setting: str
-    value: str | bool | None
-    origin: Origin
-    names: tuple[str, ...] = ()
-    problem: str = ""
-
-
 _FUNCTIONS: Final = ("parseFrontMatter", "preprocessor")
 
 
@@ -227,7 +207,7 @@ class SiteConfig:
 
     path: Path
     site: SiteSettings
-    values: tuple[DetectedValue, ...]
+    values: tuple[ConfigValue, ...]
     functions: tuple[str, ...] = ()
 
 
@@ -255,11 +235,11 @@ def read_config(path: Path, docs_dir: Path) -> SiteConfig:
     """
     config = read_literals(path)
     if isinstance(config, str):
-        unknown = [
-            DetectedValue(f"site_{name}", None, Origin.UNKNOWN, (), config) for name in SITE_FIELDS
-        ]
+        unknown = (
+            ConfigValue((), None, Origin.UNKNOWN, config, f"site_{name}") for name in SITE_FIELDS
+        )
         return SiteConfig(path, SiteSettings(), tuple(unknown))
-    return interpret_config(config, path, read_route(config, path.parent, docs_dir))
+    return interpret_config(config, path, read_route(config, path, docs_dir))
 
 
 def read_literals(path: Path) -> ObjectLiteral | str:
@@ -310,15 +290,17 @@ def interpret_config(config: ObjectLiteral, path: Path, route: ConfigValue) -> S
     return SiteConfig(path, site, values, tuple(functions))
 
 
-def _join(field: str, value: str | bool, *parts: ConfigValue) -> DetectedValue:  # noqa: FBT001  # a value
-    """Return the value of a site setting, with the origin and problems of its parts."""
-    # A value counts as read if only some of its parts are defaults.
+def _join(field: str, value: str | bool, *parts: ConfigValue) -> ConfigValue:  # noqa: FBT001  # a value
+    """Return the value of a site setting, with the origin and problems of its parts.
+
+    The origin is the least certain one, but `READ` if some were read and others are defaults.
+    """
     order = (Origin.UNKNOWN, Origin.GUESS, Origin.READ, Origin.DEFAULT)
     origin = min((part.origin for part in parts), key=order.index)
-    return DetectedValue(
-        f"site_{field}",
+    return ConfigValue(
+        tuple(name for part in parts for name in part.names),
         None if origin is Origin.UNKNOWN else value,
         origin,
-        tuple(part.name for part in parts),
         "; ".join(dict.fromkeys(part.problem for part in parts if part.problem)),
+        f"site_{field}",
     )

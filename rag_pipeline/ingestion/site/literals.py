@@ -34,7 +34,6 @@ MAX_NODES: Final = 50_000
 """The number of expressions that are read; a constant counts each time that it is used."""
 
 _QUOTED_CHARACTERS: Final = 60
-_TYPESCRIPT: Final = {".ts", ".mts", ".cts"}
 _WRAPPERS: Final = {
     *("as_expression", "satisfies_expression", "parenthesized_expression"),
     "non_null_expression",
@@ -126,141 +125,113 @@ def read_exported_value(path: Path, files: set[Path] | None = None) -> Literal:
             or exports no such value.
         MissingDependencyError: The parser is not installed.
     """
-    progress = _Progress(find_root(path.parent), set() if files is None else files)
-    return _Reader(path, progress).read_export()
+    return _Reader(find_root(path.parent), set() if files is None else files).read_file(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A module that was parsed: what it exports, and by name its constants, imports and changes."""
+
+    path: Path
+    exported: Node
+    constants: dict[str, Node]
+    imports: dict[str, str]
+    changes: dict[str, dict[str, Node]]
 
 
 @dataclass(slots=True)
-class _Progress:
-    """The state of reading a module, together with all modules that it imports.
+class _Reader:
+    """Reader of the expressions of a module, and of all modules that it imports.
 
     Attributes:
         root: The folder in which all files must be.
         files: The files that were opened.
         modules: The modules that were parsed.
-        importers: The modules that are being read, each of which imports the next one.
+        opened: The modules that are being read, each of which imports the next one.
         left: The number of expressions that may still be read.
     """
 
     root: Path
     files: set[Path]
-    modules: dict[Path, _Reader] = field(default_factory=dict)
-    importers: list[Path] = field(default_factory=list)
+    modules: dict[Path, _Module] = field(default_factory=dict)
+    opened: list[_Module] = field(default_factory=list)
     left: int = MAX_NODES
 
-
-class _Reader:
-    """Reader of the expressions of one module, or of a JSON file."""
-
-    def __init__(self, path: Path, progress: _Progress) -> None:
-        self._path = path
-        self._progress = progress
-        progress.files.add(path)
-        try:
-            self._source = read_site_file(path, progress.root, MAX_SOURCE_BYTES)
-        except SiteFileError as error:
-            raise ModuleSyntaxError(error.strerror) from error
-        if path.suffix == ".json":
-            return
-        root = _parse(self._source, typescript=path.suffix in _TYPESCRIPT)
-        if root.has_error:
-            broken = next((node for node in _walk(root) if node.is_error or node.is_missing), root)
-            language = "TypeScript" if path.suffix in _TYPESCRIPT else "JavaScript"
-            message = f"line {broken.start_point.row + 1} is not valid {language}"
-            raise ModuleSyntaxError(message)
-        exported = _find_export(root)
-        if exported is None:
-            message = "it has neither `export default` nor `module.exports`"
-            raise ModuleSyntaxError(message)
-        self._constants, self._changes = _find_constants(root), _find_changes(root)
-        named = self._constants.get(_text(exported), exported)
-        is_function = named.type in _FUNCTIONS
-        self._exported, body = _find_returned(named if is_function else exported)
-        self._constants |= _find_constants(body) if body is not None else {}
-        self._imports = _find_imports(root)
-        progress.modules[path] = self
-
-    def read_export(self, depth: int = 0) -> Literal:
-        """Return the exported value.
+    def read_file(self, path: Path, depth: int = 0) -> Literal:
+        """Return the value that a module exports, or that of a JSON file.
 
         Raises:
-            ModuleSyntaxError: The expressions exceed the limits, or the JSON is not valid.
+            OSError: The file cannot be read.
+            ModuleSyntaxError: The source is not valid, exports no value, or exceeds the limits.
         """
-        if self._path.suffix == ".json":
-            self._progress.left -= self._source.count(b",")
-            return _read_json(self._source)
-        self._progress.importers.append(self._path)
+        if path not in self.modules:
+            self.files.add(path)
+            try:
+                source = read_site_file(path, self.root, MAX_SOURCE_BYTES)
+            except SiteFileError as error:
+                raise ModuleSyntaxError(error.strerror) from error
+            if path.suffix == ".json":
+                self.left -= source.count(b",")
+                try:
+                    return as_literal(json.loads(source))
+                except (ValueError, RecursionError) as error:
+                    raise ModuleSyntaxError("it is not valid JSON") from error
+            self.modules[path] = _parse_module(path, source)
+        self.opened.append(self.modules[path])
         try:
-            return self.read(self._exported, depth)
+            return self.read(self.modules[path].exported, depth)
         finally:
-            self._progress.importers.pop()
+            self.opened.pop()
 
     def _import(self, target: str, node: Node, depth: int) -> Literal:
         """Return the value of a module beside this one; a package is computed."""
-        place = Path(os.path.normpath(self._path.parent / target))
+        place = Path(os.path.normpath(self.opened[-1].path.parent / target))
         places = [place.with_name(place.name + suffix) for suffix in _MODULE_SUFFIXES]
         if place.suffix == ".js":
             places.append(place.with_suffix(".ts"))
         path = next((one for one in places if one.is_file()), None)
-        is_circle = path in self._progress.importers
+        is_circle = any(path == module.path for module in self.opened)
         if not target.startswith(("./", "../")) or path is None or is_circle:
-            return Computed(*self._quote(node))
+            return self._computed(node)
         try:
-            module = self._progress.modules.get(path) or _Reader(path, self._progress)
-            return module.read_export(depth)
+            return self.read_file(path, depth)
         except (OSError, ModuleSyntaxError):
-            return Computed(*self._quote(node))
+            return self._computed(node)
 
-    def read(self, node: Node, depth: int = 0) -> Literal:  # noqa: C901, PLR0911, PLR0912  # one case per kind of expression
+    def read(self, node: Node, depth: int) -> Literal:
         """Return the value of an expression.
 
         Raises:
             ModuleSyntaxError: The expressions exceed the limits.
         """
-        self._progress.left -= 1
-        if depth > MAX_DEPTH or self._progress.left < 0:
+        self.left -= 1
+        if depth > MAX_DEPTH or self.left < 0:
             message = f"line {node.start_point.row + 1} is nested too deeply, or has too many parts"
             raise ModuleSyntaxError(message)
-        depth += 1
         kind = node.type
         if kind in _WRAPPERS:
-            return self.read(node.named_children[0], depth)
-        if kind in {"string", "template_string"}:
-            return self._read_text(node, depth)
-        if kind in {"true", "false"}:
-            return kind == "true"
-        if kind in {"null", "undefined"}:
-            return None
-        if kind == "number" and _text(node).isdecimal():
-            return int(_text(node)[:20])
-        if kind == "array":
-            return self._read_list(node, depth)
-        if kind == "object":
-            return self._read_object(node, depth)
+            return self.read(node.named_children[0], depth + 1)
         if kind in _FUNCTIONS:
             return FunctionLiteral(*self._quote(node))
-        if kind in {"identifier", "shorthand_property_identifier"}:
-            return self._read_constant(node, depth)
-        if kind == "binary_expression":
-            return self._read_fallback(node, depth)
-        if kind == "member_expression":
-            return self._read_member(node, depth)
-        if kind == "subscript_expression":
-            return self._read_item(node, depth)
-        if kind == "call_expression":
-            return self._read_call(node, depth)
-        return Computed(*self._quote(node))
+        if kind in _WORDS:
+            return _WORDS[kind]
+        if kind == "number" and _text(node).isdecimal():
+            return int(_text(node)[:20])
+        read = _READERS.get(kind)
+        return self._computed(node) if read is None else read(self, node, depth + 1)
+
+    def _computed(self, node: Node, fallback: Literal = None) -> Computed:
+        return Computed(*self._quote(node), fallback)
 
     def _quote(self, node: Node) -> tuple[str, str]:
         """Return the place of an expression and its source on one line, shortened."""
         source = " ".join(_text(node)[: 4 * _QUOTED_CHARACTERS].split())
         if len(source) > _QUOTED_CHARACTERS:
             source = source[: _QUOTED_CHARACTERS - 3] + "..."
-        is_imported = self._path != self._progress.importers[0]
-        of_file = f" of {self._path.name}" if is_imported else ""
+        of_file = f" of {self.opened[-1].path.name}" if len(self.opened) > 1 else ""
         return f"line {node.start_point.row + 1}{of_file}", source
 
-    def _read_call(self, node: Node, depth: int) -> Literal:
+    def read_call(self, node: Node, depth: int) -> Literal:
         """Return the value of `require(...)`, the path in `require.resolve(...)`, or a list.
 
         `[...].filter(Boolean)` is the list without the items that are false or missing, and
@@ -273,19 +244,19 @@ class _Reader:
         if name in {"path.join", "path.resolve"} and [_text(one) for one in named[:1]] == [
             "__dirname"
         ]:
-            own = os.path.relpath(self._path.parent, self._progress.importers[0].parent)
+            own = os.path.relpath(self.opened[-1].path.parent, self.opened[0].path.parent)
             parts = [own, *(self.read(part, depth) for part in named[1:])]
             texts = [part for part in parts if isinstance(part, str) and not part.startswith("/")]
             is_known = len(texts) == len(parts)
-            return os.path.normpath("/".join(texts)) if is_known else Computed(*self._quote(node))
+            return os.path.normpath("/".join(texts)) if is_known else self._computed(node)
         if not named or (name != "require.resolve" and (name != "require" or len(named) > 1)):
-            return Computed(*self._quote(node))
+            return self._computed(node)
         target = self.read(named[0], depth)
         if name == "require" and isinstance(target, str):
             return self._import(target, node, depth)
         return target
 
-    def _read_member(self, node: Node, depth: int) -> Literal:
+    def read_member(self, node: Node, depth: int) -> Literal:
         """Return a property such as `sidebar.guides`; `.default` of a module is its value."""
         owner, name = self.read(node.named_children[0], depth), _text(node.named_children[-1])
         if isinstance(owner, ObjectLiteral) and owner.rest is None and name in owner.properties:
@@ -293,16 +264,16 @@ class _Reader:
         is_module = _text(node.named_children[0]).startswith("require(")
         if is_module and name == "default" and not isinstance(owner, Computed):
             return owner
-        return Computed(*self._quote(node))
+        return self._computed(node)
 
-    def _read_item(self, node: Node, depth: int) -> Literal:
+    def read_item(self, node: Node, depth: int) -> Literal:
         """Return an item of a list, such as `versions[0]`."""
         items, index = (self.read(part, depth) for part in node.named_children[:2])
         if isinstance(items, list) and isinstance(index, int) and index < len(items):
             return items[index]
-        return Computed(*self._quote(node))
+        return self._computed(node)
 
-    def _read_list(self, node: Node, depth: int) -> Literal:
+    def read_list(self, node: Node, depth: int) -> Literal:
         items: list[Literal] = []
         for part in _list_parts(node):
             is_spread = part.type == "spread_element"
@@ -310,106 +281,124 @@ class _Reader:
             if is_spread and isinstance(value, list):
                 items += value
             else:
-                items.append(Computed(*self._quote(part)) if is_spread else value)
+                items.append(self._computed(part) if is_spread else value)
         return items
 
-    def _read_text(self, node: Node, depth: int) -> Literal:
+    def read_text(self, node: Node, depth: int) -> Literal:
         pieces: list[str] = []
         for part in node.named_children:
             if part.type == "template_substitution":
                 value = self.read(part.named_children[0], depth)
                 if not isinstance(value, str):
-                    return Computed(*self._quote(node))
+                    return self._computed(node)
                 pieces.append(value)
             else:
                 is_escape = part.type == "escape_sequence"
                 pieces.append(_unescape(_text(part)) if is_escape else _text(part))
             if sum(map(len, pieces)) > MAX_SOURCE_BYTES:
-                return Computed(*self._quote(node))
+                return self._computed(node)
         return "".join(pieces)
 
-    def _read_object(self, node: Node, depth: int) -> ObjectLiteral:
+    def read_object(self, node: Node, depth: int) -> ObjectLiteral:
         properties: dict[str, Literal] = {}
         rest: Computed | None = None
         for part in _list_parts(node):
+            is_short = part.type == "shorthand_property_identifier"
+            is_own = is_short or part.type == "method_definition"
             key = part.child_by_field_name("key") or part.child_by_field_name("name")
-            value = part.child_by_field_name("value")
+            key, value = part if is_short else key, part.child_by_field_name("value")
             name = None if key is None else self._read_name(key, depth)
-            if part.type == "shorthand_property_identifier":
-                properties[_text(part)] = self.read(part, depth)
-            elif part.type == "method_definition" and name is not None:
-                properties[name] = self.read(part, depth)
-            elif value is not None and name is not None:
-                properties[name] = self.read(value, depth)
+            if name is not None and (is_own or value is not None):
+                properties[name] = self.read(value or part, depth)
             else:
                 spread = part.type == "spread_element"
                 more = self.read(part.named_children[0], depth) if spread else None
                 if isinstance(more, ObjectLiteral) and more.rest is None:
                     properties |= more.properties
                 else:  # it may replace each property before it
-                    properties, rest = {}, Computed(*self._quote(part))
+                    properties, rest = {}, self._computed(part)
         return ObjectLiteral(properties, rest)
 
     def _read_name(self, key: Node, depth: int) -> str | None:
         """Return the name of a property; None if it is computed and not a known text."""
         if key.type == "string":
-            key_text = self._read_text(key, depth)
+            key_text = self.read_text(key, depth)
         elif key.type == "computed_property_name":
             key_text = self.read(key.named_children[0], depth)
         else:
             key_text = _text(key)
         return key_text if isinstance(key_text, str) else None
 
-    def _read_constant(self, node: Node, depth: int) -> Literal:
+    def read_constant(self, node: Node, depth: int) -> Literal:
         """Return the value of a constant; parts that the module changes are computed."""
         name = _text(node)
-        if name in self._imports:
-            value = self._import(self._imports[name], node, depth)
-        elif name in self._constants:
-            value = self.read(self._constants[name], depth)
+        module = self.opened[-1]
+        if name in module.imports:
+            value = self._import(module.imports[name], node, depth)
+        elif name in module.constants:
+            value = self.read(module.constants[name], depth)
         else:
-            return Computed(*self._quote(node))
-        changes = self._changes.get(name, {})
+            return self._computed(node)
+        changes = module.changes.get(name, {})
         if not changes or isinstance(value, str | int | float | None):
             return value
         if not isinstance(value, ObjectLiteral) or "" in changes:
-            return Computed(*self._quote(next(iter(changes.values()))))
-        changed: dict[str, Literal] = {
-            name: Computed(*self._quote(by)) for name, by in changes.items()
-        }
+            return self._computed(next(iter(changes.values())))
+        changed: dict[str, Literal] = {name: self._computed(by) for name, by in changes.items()}
         return ObjectLiteral(value.properties | changed, value.rest)
 
-    def _read_fallback(self, node: Node, depth: int) -> Literal:
+    def read_fallback(self, node: Node, depth: int) -> Literal:
         """Return a computed value with the literal on the right of `||` or `??` as its guess."""
         right = node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
         fallback: Literal = None
         if right is not None and operator is not None and operator.type in {"||", "??"}:
             fallback = self.read(right, depth)
-        return Computed(*self._quote(node), None if isinstance(fallback, Computed) else fallback)
+        return self._computed(node, None if isinstance(fallback, Computed) else fallback)
 
 
-def _parse(source: bytes, *, typescript: bool) -> Node:
+_WORDS: Final[dict[str, Literal]] = {"true": True, "false": False, "null": None, "undefined": None}
+_READERS: Final = {
+    "string": _Reader.read_text,
+    "template_string": _Reader.read_text,
+    "array": _Reader.read_list,
+    "object": _Reader.read_object,
+    "identifier": _Reader.read_constant,
+    "shorthand_property_identifier": _Reader.read_constant,
+    "binary_expression": _Reader.read_fallback,
+    "member_expression": _Reader.read_member,
+    "subscript_expression": _Reader.read_item,
+    "call_expression": _Reader.read_call,
+}
+
+
+def _parse_module(path: Path, source: bytes) -> _Module:
+    """Parse a module.
+
+    Raises:
+        ModuleSyntaxError: It has a syntax error, or exports no value.
+        MissingDependencyError: The parser is not installed.
+    """
     try:
         from tree_sitter import Language, Parser  # noqa: PLC0415  # an extra
         from tree_sitter_typescript import language_tsx, language_typescript  # noqa: PLC0415  # see above
     except ImportError as error:
         raise MissingDependencyError("tree-sitter-typescript", "pipeline") from error
-    language = language_typescript() if typescript else language_tsx()
-    return Parser(Language(language)).parse(source).root_node
-
-
-def _read_json(source: bytes) -> Literal:
-    """Return the value of a JSON file.
-
-    Raises:
-        ModuleSyntaxError: It is not valid JSON.
-    """
-    try:
-        return as_literal(json.loads(source))
-    except (ValueError, RecursionError) as error:
-        message = "it is not valid JSON"
-        raise ModuleSyntaxError(message) from error
+    is_typescript = path.suffix in {".ts", ".mts", ".cts"}
+    language = language_typescript() if is_typescript else language_tsx()
+    root = Parser(Language(language)).parse(source).root_node
+    if root.has_error:
+        broken = next((node for node in _walk(root) if node.is_error or node.is_missing), root)
+        name = "TypeScript" if is_typescript else "JavaScript"
+        raise ModuleSyntaxError(f"line {broken.start_point.row + 1} is not valid {name}")
+    exported = _find_export(root)
+    if exported is None:
+        raise ModuleSyntaxError("it has neither `export default` nor `module.exports`")
+    constants = _find_constants(root)
+    named = constants.get(_text(exported), exported)
+    exported, body = _find_returned(named if named.type in _FUNCTIONS else exported)
+    constants |= _find_constants(body) if body is not None else {}
+    return _Module(path, exported, constants, _find_imports(root), _find_changes(root))
 
 
 def _find_export(root: Node) -> Node | None:
@@ -556,16 +545,18 @@ class ConfigValue:
     """A value of the site's configuration.
 
     Attributes:
-        name: Name in the configuration, such as `baseUrl`.
+        names: The names of its parts in the configuration, such as `baseUrl`.
         value: The value; None if it is unknown, or if the site leaves `trailingSlash` open.
         origin: The source of the value.
         problem: A clause that says why the value is a guess or unknown; otherwise empty.
+        setting: Name of the setting that has the value, in lower case, if there is one.
     """
 
-    name: str
+    names: tuple[str, ...]
     value: str | bool | None
     origin: Origin
     problem: str = ""
+    setting: str = ""
 
 
 def read_value(
@@ -573,30 +564,33 @@ def read_value(
 ) -> ConfigValue:
     """Return a value of the configuration; `default` is Docusaurus's own, if it has one."""
     if isinstance(found, Computed):
-        problem = f"`{name}` {found.problem}"
-        is_local = _LOCAL.match(str(found.fallback)) is not None  # it is for a preview only
-        if found.fallback is not None and is_valid(found.fallback) and not is_local:
-            return ConfigValue(name, _as_value(found.fallback), Origin.GUESS, problem)
-        return ConfigValue(name, None, Origin.UNKNOWN, problem)
-    if found is None:
-        if default:
-            return ConfigValue(name, default[0], Origin.DEFAULT)
-        return ConfigValue(name, None, Origin.UNKNOWN, f"`{name}` is missing")
-    if not is_valid(found):
+        problem, guess = f"`{name}` {found.problem}", found.fallback
+        is_local = _LOCAL.match(str(guess)) is not None  # it is for a preview only
+        if guess is not None and is_valid(guess) and not is_local:
+            return ConfigValue((name,), _as_value(guess), Origin.GUESS, problem)
+    elif found is None and default:
+        return ConfigValue((name,), default[0], Origin.DEFAULT)
+    elif found is None:
+        problem = f"`{name}` is missing"
+    elif is_valid(found):
+        return ConfigValue((name,), _as_value(found), Origin.READ)
+    else:
         problem = f"`{name}` has the unexpected value {found!r:.60}"
-        return ConfigValue(name, None, Origin.UNKNOWN, problem)
-    return ConfigValue(name, _as_value(found), Origin.READ)
+    return ConfigValue((name,), None, Origin.UNKNOWN, problem)
 
 
-def take_value(name: str, found: Literal) -> Literal:
-    """Return a value of the configuration.
+def take_value(options: Literal, *names: str) -> Literal:
+    """Return a property of a value, or of its properties by their names.
 
     Raises:
         ValueError: The value, or an item of a list, is computed. The message is a clause.
     """
+    found = options
+    for name in names:
+        found = get_property(found, name)
     for item in found if isinstance(found, list) else [found]:
         if isinstance(item, Computed):
-            raise ValueError(f"`{name}` {item.problem}")  # noqa: TRY004  # the caller reports it
+            raise ValueError(f"`{'.'.join(names)}` {item.problem}")  # noqa: TRY004  # the caller reports it
     return found
 
 

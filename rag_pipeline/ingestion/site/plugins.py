@@ -1,4 +1,7 @@
-"""The docs, blog and pages plugins of a site's configuration, with their options and versions."""
+"""List the sources of a site: each docs folder, version, locale, blog and folder of pages.
+
+They come from the docs, blog and pages plugins of its configuration, and their options.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import json
 import os
 import re
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.site.addresses import PagePatterns, make_patterns
+from rag_pipeline.core.site.addresses import make_patterns, read_sources
 from rag_pipeline.core.site.files import find_root, is_inside, read_site_file
 from rag_pipeline.core.sources import Source, SourceKind
 from rag_pipeline.ingestion.site.literals import (
@@ -26,7 +30,7 @@ from rag_pipeline.ingestion.site.literals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.ingestion.site.literals import Literal
 
@@ -55,27 +59,28 @@ class DocsVersion:
     is_last: bool
 
 
-def list_versions(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[DocsVersion]:
+def list_versions(plugin: ContentPlugin) -> list[DocsVersion]:
     """Return the versions that an instance of the docs plugin publishes, the newest first.
-
-    Args:
-        plugin_id: The `id` of the instance.
-        options: Its options.
-        site_dir: The folder of the site.
 
     Raises:
         ValueError: They are not known. The message is a clause that says why.
         ConfigurationError: The file that lists them is damaged.
     """
-    names = _list_version_names(plugin_id, options, site_dir)
+    options = plugin.options
+    names: list[str] = []
+    is_versioned = plugin.versions_file.is_file()
+    if is_versioned and take_value(options, "disableVersioning") is not True:
+        names = _read_names(plugin.versions_file)
+    if take_value(options, "includeCurrentVersion") is not False and CURRENT not in names:
+        names.insert(0, CURRENT)
+    only = options.get("onlyIncludeVersions")
+    names = [name for name in names if name in only] if isinstance(only, list) else names
     released = next((name for name in names if name != CURRENT), CURRENT)
-    last = str(take_value("lastVersion", options.get("lastVersion")) or released)
-    given = take_value("versions", options.get("versions"))
+    last = str(take_value(options, "lastVersion") or released)
     versions = []
     for name in names:
-        own = get_property(given, name)
-        label, path = get_property(own, "label"), get_property(own, "path")
-        path = take_value(f"versions.{name}.path", path)
+        label = get_property(get_property(take_value(options, "versions"), name), "label")
+        path = take_value(options, "versions", name, "path")
         if not isinstance(path, str):
             path = "" if name == last else "next" if name == CURRENT else name
         if not isinstance(label, str):  # a label that is computed changes no address
@@ -104,54 +109,30 @@ def check_inside(folder: Path, config: Path) -> None:
         raise ConfigurationError(str(config), problem, remedy)
 
 
-def find_version_dir(plugin_id: str, name: str, docs_dir: Path, config: Path) -> Path:
-    """Return the folder of a version; `config` is the configuration of the site.
+def find_version_dir(plugin: ContentPlugin, name: str) -> Path:
+    """Return the folder of a version of an instance of the docs plugin.
 
     Raises:
         ConfigurationError: It is missing, or outside the root of the site.
     """
-    folder, site_dir = docs_dir, config.parent
+    folder, config = plugin.dir, plugin.config
     if name != CURRENT:
-        folder = site_dir / f"{prefix_of(plugin_id)}versioned_docs" / f"version-{name}"
+        versions = config.parent / f"{prefix_of(plugin.plugin_id)}versioned_docs"
+        folder = versions / f"version-{name}"
     check_inside(folder, config)
     if folder.is_dir():
         return folder
     if name == CURRENT:
-        problem = f"the docs plugin `{plugin_id}` has the folder {folder}, which is missing"
+        problem = f"the docs plugin `{plugin.plugin_id}` has the folder {folder}, which is missing"
         raise ConfigurationError(str(config), problem, "Create the folder, or correct `path`")
-    file = _find_versions_file(plugin_id, site_dir)
     problem = f"it lists the version {name}, but its folder {folder} is missing"
     remedy = "Restore the folder, or remove the version from the file"
-    raise ConfigurationError(str(file), problem, remedy)
-
-
-def _find_versions_file(plugin_id: str, site_dir: Path) -> Path:
-    return site_dir / f"{prefix_of(plugin_id)}versions.json"
+    raise ConfigurationError(str(plugin.versions_file), problem, remedy)
 
 
 def prefix_of(plugin_id: str) -> str:
     """Return the start of the names of an instance's folders and files of versions."""
     return "" if plugin_id == DEFAULT_ID else f"{plugin_id}_"
-
-
-def _list_version_names(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[str]:
-    """Return the names of the published versions.
-
-    Raises:
-        ConfigurationError: The file that lists them is damaged.
-    """
-
-    def take(name: str) -> Literal:
-        return take_value(name, options.get(name))
-
-    file = _find_versions_file(plugin_id, site_dir)
-    names: list[str] = []
-    if file.is_file() and take("disableVersioning") is not True:
-        names = _read_names(file)
-    if take("includeCurrentVersion") is not False and CURRENT not in names:
-        names.insert(0, CURRENT)
-    only = options.get("onlyIncludeVersions")
-    return [name for name in names if name in only] if isinstance(only, list) else names
 
 
 def _read_names(file: Path) -> list[str]:
@@ -170,7 +151,6 @@ def _read_names(file: Path) -> list[str]:
     raise ConfigurationError(str(file), problem, "Correct the file, or delete it")
 
 
-_PRESET: Final = "a preset"
 API_PRESET: Final = "redocusaurus"
 """The preset that shows OpenAPI documents; each document is an instance of a plugin."""
 
@@ -183,21 +163,6 @@ Options: TypeAlias = ObjectLiteral | Computed | str
 """The options of a plugin, or a clause that says why they are not known."""
 
 
-class _Defaults(NamedTuple):
-    """The name of a plugin, and its default options."""
-
-    plugin: str
-    path: str
-    route_base_path: str
-
-
-_DEFAULTS: Final = {
-    SourceKind.DOCS: _Defaults("content-docs", "docs", "docs"),
-    SourceKind.BLOG: _Defaults("content-blog", "blog", "blog"),
-    SourceKind.PAGES: _Defaults("content-pages", "src/pages", "/"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ContentPlugin:
     """An instance of a plugin that builds pages from Markdown files.
@@ -207,35 +172,42 @@ class ContentPlugin:
         plugin_id: Its `id`; `default` if the configuration gives none.
         folder: Its `path`, relative to the folder of the site.
         options: All its options.
+        config: The configuration of the site.
     """
 
     kind: SourceKind
     plugin_id: str
     folder: ConfigValue
     options: ObjectLiteral
+    config: Path
 
-    def find_dir(self, site_dir: Path) -> Path:
-        """Return the folder of the instance, which may be missing or outside the site."""
-        return Path(os.path.normpath(site_dir / str(self.folder.value)))
+    @property
+    def dir(self) -> Path:
+        """The folder of the instance, which may be missing or outside the site."""
+        return Path(os.path.normpath(self.config.parent / str(self.folder.value)))
+
+    @property
+    def versions_file(self) -> Path:
+        """The file that lists the released versions of an instance of the docs plugin."""
+        return self.config.parent / f"{prefix_of(self.plugin_id)}versions.json"
 
     @property
     def base_route(self) -> ConfigValue:
         """`routeBasePath`, without the path of a version."""
-        name = "routeBasePath"
-        default = _DEFAULTS[self.kind].route_base_path
+        name, default = "routeBasePath", "/" if self.kind is SourceKind.PAGES else self.kind.value
         return read_value(name, self.options.get(name), is_text, default)
 
-    def read_route(self, site_dir: Path) -> ConfigValue:
+    def read_route(self) -> ConfigValue:
         """Return the route of the docs folder: `routeBasePath`, and the path of its version."""
         base = self.base_route
         try:
-            versions = list_versions(self.plugin_id, self.options, site_dir)
+            versions = list_versions(self)
         except ValueError as error:
-            return ConfigValue(base.name, None, Origin.UNKNOWN, str(error))
+            return ConfigValue(base.names, None, Origin.UNKNOWN, str(error))
         current = next((version for version in versions if version.name == CURRENT), None)
         if current is None:
             problem = "the site publishes only released versions and not the docs folder"
-            return ConfigValue(base.name, None, Origin.UNKNOWN, problem)
+            return ConfigValue(base.names, None, Origin.UNKNOWN, problem)
         if base.value is None:
             return base
         if current.path:
@@ -272,21 +244,28 @@ class PluginList:
         return next((f"{what} is not known, because {why}" for what, why in self.left_out), "")
 
 
-def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
-    """Return the instances of a plugin with a known folder, and which may be missing."""
+def list_plugins(config: ObjectLiteral, kind: SourceKind, path: Path) -> PluginList:
+    """Return the instances of a plugin with a known folder, and which may be missing.
+
+    Args:
+        config: The configuration.
+        kind: The plugin.
+        path: The file of the configuration.
+    """
     found = PluginList([], [])
+    default = "src/pages" if kind is SourceKind.PAGES else kind.value
     for what, options in _list_options(config, kind):
         if isinstance(options, str | Computed):
             why = options if isinstance(options, str) else f"it {options.problem}"
             found.left_out.append((what, why))
             continue
-        folder = read_value("path", options.get("path"), is_text, _DEFAULTS[kind].path)
+        folder = read_value("path", options.get("path"), is_text, default)
         if not folder.origin.is_certain:
             found.left_out.append((f"the folder of {what}", folder.problem))
             continue
         plugin_id = options.get("id")
         name = plugin_id if isinstance(plugin_id, str) else DEFAULT_ID
-        found.plugins.append(ContentPlugin(kind, name, folder, options))
+        found.plugins.append(ContentPlugin(kind, name, folder, options, path))
     return found
 
 
@@ -295,51 +274,48 @@ def list_other_plugins(config: ObjectLiteral) -> Iterator[str]:
 
     It is a function in the configuration itself, or it has a route of pages.
     """
-    known = {name for kind in _DEFAULTS for name in _list_names(kind)}
-    for entry in _list_entries(config, "plugins"):
-        head = _find_head(entry)
-        if isinstance(head, FunctionLiteral):
-            yield f"the function in {head.place}"
-        plugin, options = split_entry(entry)
+    known = {name for kind in SourceKind for name in _list_names(kind)}
+    for plugin, options in _list_entries(config, "plugins"):
+        if isinstance(plugin, FunctionLiteral):
+            yield f"the function in {plugin.place}"
         route = get_property(options, "routeBasePath")
         if isinstance(plugin, str) and plugin not in known and isinstance(route, str):
             yield f"{plugin} with the route {route}"
 
 
-def read_route(config: ObjectLiteral, site_dir: Path, docs_dir: Path) -> ConfigValue:
-    """Return `routeBasePath` of the instance of the docs plugin that builds the docs folder."""
-    found = list_plugins(config, SourceKind.DOCS)
+def read_route(config: ObjectLiteral, path: Path, docs_dir: Path) -> ConfigValue:
+    """Return `routeBasePath` of the instance of the docs plugin that builds the docs folder.
+
+    `path` is the file of the configuration.
+    """
+    found = list_plugins(config, SourceKind.DOCS, path)
     for plugin in found.plugins:
-        if plugin.find_dir(site_dir).resolve() == docs_dir.resolve():
-            return plugin.read_route(site_dir)
-    if found.problem:
-        problem = found.problem
-    elif found.plugins:
+        if plugin.dir.resolve() == docs_dir.resolve():
+            return plugin.read_route()
+    problem = found.problem or "it has no docs plugin"
+    if found.plugins and not found.problem:
         folders = ", ".join(str(plugin.folder.value) for plugin in found.plugins)
         problem = f"its docs plugin builds {folders} and not {docs_dir}"
-    else:
-        problem = "it has no docs plugin"
-    return ConfigValue("routeBasePath", None, Origin.UNKNOWN, problem)
+    return ConfigValue(("routeBasePath",), None, Origin.UNKNOWN, problem)
 
 
 def _list_names(kind: SourceKind) -> set[str]:
-    short = _DEFAULTS[kind].plugin
+    short = f"content-{kind.value}"
     return {short, f"@docusaurus/{short}", f"@docusaurus/plugin-{short}"}
 
 
 def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str, Options]]:
     """Yield what each instance of a plugin is, and its options or why they are not known."""
     for place, what, wanted in (
-        ("presets", _PRESET, _CLASSIC),
+        ("presets", "a preset", _CLASSIC),
         ("plugins", "a plugin", _list_names(kind)),
     ):
         if isinstance(entries := config.get(place), Computed):
             yield f"`{place}`", entries
-        for entry in _list_entries(config, place):
+        for plugin, options in _list_entries(config, place):
             # A function is a plugin of the site itself, which is not one of Docusaurus's.
-            if isinstance(_find_head(entry), FunctionLiteral):
+            if isinstance(plugin, FunctionLiteral):
                 continue
-            plugin, options = split_entry(entry)
             if isinstance(plugin, Computed):
                 yield what, plugin
             elif plugin in wanted:
@@ -352,46 +328,22 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
                 yield what, f"{plugin} is not Docusaurus's own"
 
 
-def _list_entries(config: ObjectLiteral, place: str) -> list[Literal]:
+def _list_entries(config: ObjectLiteral, place: str) -> Iterator[tuple[str | Computed, Literal]]:
+    """Yield each plugin, and its options; an empty name for an entry that is left out."""
     entries = config.get(place)
-    return entries if isinstance(entries, list) else []
+    for entry in entries if isinstance(entries, list) else ():
+        plugin, options = (*entry, None, None)[:2] if isinstance(entry, list) else (entry, None)
+        yield (plugin, options) if isinstance(plugin, str | Computed) else ("", None)
 
 
-def _find_head(entry: Literal) -> Literal:
-    """Return the plugin of an entry, which may be a list of the plugin and its options."""
-    return entry[0] if isinstance(entry, list) and entry else entry
+def read_page_options(plugin: ContentPlugin) -> dict[str, Any]:
+    """Return the attributes of a source that the options of a plugin for its pages decide.
 
-
-def split_entry(entry: Literal) -> tuple[str | Computed, Literal]:
-    """Return the plugin of an entry, and its options; an empty name if the entry is left out."""
-    plugin, options = (*entry, None, None)[:2] if isinstance(entry, list) else (entry, None)
-    return (plugin, options) if isinstance(plugin, str | Computed) else ("", None)
-
-
-class PageOptions(NamedTuple):
-    """The options of a plugin for its pages.
-
-    Attributes:
-        include: Patterns of the files that become pages; None for Docusaurus's default.
-        exclude: Patterns of files and folders that do not; None for Docusaurus's default.
-        number_prefixes: True if numbers that only order files are no part of addresses.
+    An option that is not known has its default value.
     """
-
-    include: tuple[str, ...] | None
-    exclude: tuple[str, ...] | None
-    number_prefixes: bool
-
-    @property
-    def patterns(self) -> PagePatterns:
-        """The files that become pages."""
-        return make_patterns(self.include, self.exclude)
-
-
-def read_page_options(plugin: ContentPlugin) -> PageOptions:
-    """Return the options of a plugin. An option that is not known has its default value."""
     numbers = plugin.options.get("numberPrefixParser")
-    include, exclude = (_read_patterns(plugin, name)[0] for name in ("include", "exclude"))
-    return PageOptions(include, exclude, number_prefixes=numbers is not False)
+    patterns = {name: _read_patterns(plugin, name)[0] for name in ("include", "exclude")}
+    return {**patterns, "number_prefixes": numbers is not False}
 
 
 def note_unread_options(plugin: ContentPlugin, name: str) -> Iterable[str]:
@@ -424,7 +376,7 @@ def note_unread_options(plugin: ContentPlugin, name: str) -> Iterable[str]:
 def _read_patterns(plugin: ContentPlugin, option: str) -> tuple[tuple[str, ...] | None, str]:
     """Return the patterns of an option, or None and a clause that says why they are not known."""
     try:
-        found = take_value(option, plugin.options.get(option))
+        found = take_value(plugin.options, option)
         if found is None:
             return None, ""
         if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
@@ -473,7 +425,10 @@ def list_api_specs(
             why = "it is not a file of the site"
             notes.append(describe_left_out(f"the OpenAPI document {spec}", why))
             continue
-        name = _name_source(path.stem, taken)
+        stem = re.sub(r"[^\w.-]+", "-", path.stem.removesuffix(".openapi")) or "api"
+        names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+        name = next(one for one in names if one not in taken)
+        taken.add(name)
         yield Source(
             name=name,
             folder=path.parent,
@@ -487,8 +442,7 @@ def list_api_specs(
 def _list_specs(config: ObjectLiteral, site_dir: Path, notes: list[str]) -> Iterator[ObjectLiteral]:
     """Yield the options of each instance of the plugin."""
     for place in ("presets", "plugins"):
-        for entry in _list_entries(config, place):
-            plugin, options = split_entry(entry)
+        for plugin, options in _list_entries(config, place):
             if plugin in _PLUGINS and isinstance(options, ObjectLiteral):
                 yield options
             elif plugin == API_PRESET:
@@ -497,8 +451,7 @@ def _list_specs(config: ObjectLiteral, site_dir: Path, notes: list[str]) -> Iter
 
 def _read_preset(options: Literal, site_dir: Path, notes: list[str]) -> Iterator[ObjectLiteral]:
     try:
-        specs = take_value("specs", get_property(options, "specs"))
-        folder = take_value("openapi", get_property(options, "openapi"))
+        specs, folder = take_value(options, "specs"), take_value(options, "openapi")
         entries = specs if isinstance(specs, list) else [specs]
         listed = [entry for entry in entries if isinstance(entry, ObjectLiteral)]
         yield from listed
@@ -527,21 +480,258 @@ def _read_text(options: ObjectLiteral, name: str) -> str | None:
     Raises:
         ValueError: The option is computed. The message is a clause.
     """
-    found = take_value(name, options.get(name))
+    found = take_value(options, name)
     return found if isinstance(found, str) else None
-
-
-def _name_source(stem: str, taken: set[str]) -> str:
-    """Return a name for a document that no other document has."""
-    first = re.sub(r"[^\w.-]+", "-", stem.removesuffix(".openapi")) or "api"
-    name, number = first, 1
-    while name in taken:
-        number += 1
-        name = f"{first}-{number}"
-    taken.add(name)
-    return name
 
 
 def describe_left_out(what: str, why: str) -> str:
     """Return a note about a part of the site whose pages are not indexed."""
     return f"{LEFT_OUT} {what}, because {why}. Add it to [[sources]] in rag-pipeline.toml."
+
+
+@dataclass(frozen=True, slots=True)
+class Locale:
+    """A locale of a site.
+
+    Attributes:
+        name: Its name, such as `fr`; empty if the site has only one locale.
+        folder: Folder of its translations; None if they are turned off.
+        base_url: Its base URL, relative to that of the site.
+        is_default: True for the default locale.
+    """
+
+    name: str
+    folder: Path | None
+    base_url: str = ""
+    is_default: bool = True
+
+
+def list_locales(config: ObjectLiteral, site_dir: Path) -> list[Locale]:
+    """Return the locales of a site, the default one first.
+
+    Raises:
+        ValueError: They are not known. The message is a clause that says why.
+    """
+    names, default, path = (
+        take_value(config, "i18n", name) for name in ("locales", "defaultLocale", "path")
+    )
+    default, path = default or "en", path or "i18n"
+    listed = names if isinstance(names, list) else []
+    texts = [str(name) for name in (default, *listed)]
+    locales = []
+    for name in dict.fromkeys(texts):
+        values = {
+            key: take_value(config, "i18n", "localeConfigs", name, key)
+            for key in ("path", "url", "baseUrl", "translate")
+        }
+        folder = site_dir / str(path) / str(values["path"] or name)
+        base_url = "" if name == default else f"{name}/"
+        if isinstance(values["baseUrl"], str):
+            base_url = f"/{values['baseUrl'].strip('/')}/".replace("//", "/")
+        if isinstance(values["url"], str):
+            site_base = str(take_value(config, "baseUrl") or "/").strip("/")
+            inner = base_url if base_url.startswith("/") else f"{site_base}/{base_url}"
+            base_url = f"{values['url'].rstrip('/')}/{inner.lstrip('/')}"
+        translated = None if values["translate"] is False else folder
+        locales.append(Locale(name, translated, base_url, name == default))
+    return locales
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A folder of the site in its default locale: one version of the docs, a blog or the pages."""
+
+    plugin: ContentPlugin
+    name: str
+    folder: Path
+    route: str
+    version: DocsVersion | None = None
+
+    def find_translations(self, locale: Locale) -> Path | None:
+        """Return the folder of the translations of the part's files, whether it exists or not."""
+        if locale.folder is None:
+            return None
+        own = "" if self.plugin.plugin_id == DEFAULT_ID else f"-{self.plugin.plugin_id}"
+        folder = locale.folder / f"docusaurus-plugin-content-{self.plugin.kind}{own}"
+        if self.plugin.kind is not SourceKind.DOCS:
+            return folder
+        version = self.version.name if self.version else CURRENT
+        return folder / (CURRENT if version == CURRENT else f"version-{version}")
+
+
+def list_sources(
+    config: ObjectLiteral, path: Path, docs_plugins: Sequence[ContentPlugin], *, only: bool
+) -> tuple[tuple[Source, ...], list[str]]:
+    """Return the sources of a site, and sentences about parts of the site that are left out.
+
+    The sources of the default locale come first. There are none if the site has only a docs folder.
+
+    Args:
+        config: The configuration.
+        path: Its file.
+        docs_plugins: The instances of the docs plugin. The docs folder of the first one gives its
+            documents ids without a prefix.
+        only: Leave out everything except the first instance of the docs plugin.
+
+    Raises:
+        ConfigurationError: A folder is missing, or two sources collide.
+    """
+    notes, site_dir = list[str](), path.parent
+    parts: list[_Part] = []
+    for plugin in docs_plugins[:1] if only else docs_plugins:
+        parts += _list_docs(plugin, notes)
+    if not only:
+        for kind in (SourceKind.BLOG, SourceKind.PAGES):
+            parts += _list_others(config, kind, path, parts, notes)
+        notes += _note_other_plugins(config, path)
+    for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
+        notes += note_unread_options(plugin, name)
+    docs_dir = docs_plugins[0].dir
+    sources = [
+        _make_source(part, locale, docs_dir, site_dir)
+        for locale in _choose_locales(config, path, parts, notes)
+        for part in parts
+    ]
+    if not only:
+        sources += list_api_specs(config, site_dir, docs_dir, notes)
+    if len(sources) == 1 and sources[0].folder == docs_dir and not sources[0].has_own_rules:
+        return (), notes
+    try:
+        return read_sources(sources) or (), notes
+    except ValueError as error:
+        problem, _, remedy = str(error).partition(". ")
+        raise ConfigurationError(str(path), problem, remedy) from None
+
+
+def _list_docs(plugin: ContentPlugin, notes: list[str]) -> list[_Part]:
+    """Return the versions of an instance of the docs plugin."""
+    name = "docs" if plugin.plugin_id == DEFAULT_ID else plugin.plugin_id
+    if plugin.base_route.value is None:
+        notes.append(describe_left_out(name, plugin.base_route.problem))
+        return []
+    try:
+        versions = list_versions(plugin)
+    except ValueError as error:
+        notes.append(describe_left_out(f"versions of {name}", str(error)))
+        versions = [DocsVersion(CURRENT, "", "", is_last=True)]
+    is_versioned = [version.name for version in versions] != [CURRENT]
+    return [
+        _Part(
+            plugin,
+            name,
+            find_version_dir(plugin, version.name),
+            join_route(plugin.base_route, version.path),
+            version if is_versioned else None,
+        )
+        for version in versions
+    ]
+
+
+def _list_others(
+    config: ObjectLiteral,
+    kind: SourceKind,
+    config_file: Path,
+    parts: Iterable[_Part],
+    notes: list[str],
+) -> list[_Part]:
+    """Return the blogs, or the folders of pages, that contain a Markdown file."""
+    taken, found = {part.name for part in parts}, []
+    for plugin in list_plugins(config, kind, config_file).plugins:
+        folder, name = plugin.dir, plugin.plugin_id
+        check_inside(folder, config_file)
+        if name == DEFAULT_ID:
+            name = kind.value
+        if name in taken:
+            name = f"{kind}-{name}"
+        if plugin.base_route.value is None:
+            notes.append(describe_left_out(name, plugin.base_route.problem))
+        elif _has_pages(folder, plugin):
+            found.append(_Part(plugin, name, folder, join_route(plugin.base_route, "")))
+    return found
+
+
+def _choose_locales(
+    config: ObjectLiteral, config_file: Path, parts: Sequence[_Part], notes: list[str]
+) -> list[Locale]:
+    """Return the locales that have translations, the default locale first."""
+    site_dir = config_file.parent
+    try:
+        default, *others = list_locales(config, site_dir)
+    except ValueError as error:
+        notes.append(describe_left_out("locales", str(error)))
+        return [Locale("", None)]
+    for locale in (default, *others):
+        if locale.folder is not None:
+            check_inside(locale.folder, config_file)
+    translated = []
+    for locale in others:
+        if any(_has_pages(part.find_translations(locale), part.plugin) for part in parts):
+            translated.append(locale)
+        else:
+            notes.append(
+                f"The locale {locale.name} has no translated page in "
+                f"{os.path.relpath(locale.folder or 'i18n', site_dir)}, so it is left out. "
+                "Translate a page, or remove it from `i18n.locales`."
+            )
+    if not translated:
+        default = Locale("", default.folder)
+    return [default, *translated]
+
+
+def _make_source(part: _Part, locale: Locale, docs_dir: Path, site_dir: Path) -> Source:
+    folder, fallback = part.folder, None
+    translations = part.find_translations(locale)
+    if translations is not None and (not locale.is_default or translations.is_dir()):
+        folder, fallback = translations, part.folder
+    version = part.version
+    is_docs_dir = part.folder == docs_dir and locale.is_default
+    own_folder = part.folder if locale.is_default else folder
+    return Source(
+        name=part.name,
+        folder=folder,
+        prefix="" if is_docs_dir else _choose_prefix(part.name, own_folder, docs_dir, site_dir),
+        kind=part.plugin.kind,
+        fallback=fallback,
+        route_base_path=part.route,
+        base_url=locale.base_url,
+        version=version.name if version else None,
+        version_label=version.label if version else None,
+        is_latest=version is None or version.is_last,
+        locale=locale.name or None,
+        is_default_locale=locale.is_default,
+        **read_page_options(part.plugin),
+    )
+
+
+def _choose_prefix(name: str, folder: Path, docs_dir: Path, site_dir: Path) -> str:
+    """Return the start of document ids: the path below the site, or the name for other folders.
+
+    If the docs folder has a folder with this path too, its documents would have the same ids.
+    """
+    place = Path(os.path.relpath(folder, site_dir))
+    prefix = f"{name}/" if place.parts[:1] == ("..",) else f"{place.as_posix()}/"
+    return f"@site/{prefix}" if (docs_dir / prefix).exists() else prefix
+
+
+def _has_pages(folder: Path | None, plugin: ContentPlugin) -> bool:
+    """Return True if a folder exists and contains a file that can become a page."""
+    options = read_page_options(plugin)
+    patterns = make_patterns(options["include"], options["exclude"])
+    for parent, folders, files in os.walk(folder or ""):
+        place = Path(parent).relative_to(folder or "")
+        if any(patterns.builds((place / name).as_posix()) for name in files):
+            return True
+        folders[:] = [name for name in folders if patterns.reads_folder(name)]
+    return False
+
+
+def _note_other_plugins(config: ObjectLiteral, path: Path) -> Iterator[str]:
+    """Yield a note about each plugin that is not known, and one about those that are not read."""
+    lists = [list_plugins(config, kind, path) for kind in SourceKind if kind is not SourceKind.API]
+    yield from dict.fromkeys(describe_left_out(*one) for found in lists for one in found.left_out)
+    others = [*list_other_plugins(config)]
+    if others:
+        yield (
+            f"Not read: plugins of the site ({', '.join(others)}). If they build pages of Markdown "
+            "files, add the folders to [[sources]] in rag-pipeline.toml."
+        )
