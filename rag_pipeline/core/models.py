@@ -236,8 +236,6 @@ class Block:
         end_line: Last line, inclusive.
         start: Position of the first character in the source, 0-based.
         end: Position after the last character, without the line end.
-        start_byte: Position of the first byte in the UTF-8 bytes of the source, 0-based.
-        end_byte: Position after the last byte.
         text: The block cleaned for reading and embedding; empty if it is only syntax.
         runs: The parts of the source that cleaning left unchanged in `text`, in order.
         holds: Parts of the block that must stay in one piece, such as links, in order.
@@ -255,8 +253,6 @@ class Block:
     end_line: int
     start: int
     end: int
-    start_byte: int
-    end_byte: int
     text: str
     runs: tuple[Run, ...]
     holds: tuple[Hold, ...]

@@ -116,8 +116,8 @@ def parse_doc(
         component_text=site.component_text,
     )
     if is_written and spec is None:  # a card of a generated index may name a component
-        unread = (CARD_LIST,) if front_matter.flag(UNREAD_FIELD) else ()
-        content = replace(content, uses=(), unread_tags=unread)
+        content = replace(content, uses=())
+        content.scope.unread_tags = [CARD_LIST] if front_matter.flag(UNREAD_FIELD) else []
     content, problems = _add_operation(doc, front_matter, content)
     if spec is not None:
         headings = (replace(one, anchor=spec.anchors.get(one.line)) for one in content.headings)
@@ -127,13 +127,15 @@ def parse_doc(
     document = _build_document(doc, site, front_matter, content.headings, title)
     splicer = Splicer(doc.doc_id, imported, site, warnings=problems)
     if content.uses:
-        page = splicer.splice_page(text, content, _locate(doc))
+        page = splicer.splice(text, content, (_locate(doc),))
         own = (
             replace(heading, line=find_page_line(page.origins, heading.line))
             for heading in page.headings
         )
         document = replace(document, headings=tuple(own))
-        parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
+        parsed = ParsedDoc(
+            document, page.source, tuple(page.blocks), tuple(page.origins), splicer.notes
+        )
     else:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)

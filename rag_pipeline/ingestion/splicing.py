@@ -10,6 +10,8 @@ import hashlib
 import os
 import posixpath
 import re
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -31,14 +33,12 @@ from rag_pipeline.ingestion.markdown.openapi import (
     write_component,
 )
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
-from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, Use, find_imports
+from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, Use, find_imports, read_strings
 from rag_pipeline.ingestion.markdown.source import (
-    count_bytes,
     is_mdx,
     normalize_source,
     read_front_matter,
 )
-from rag_pipeline.ingestion.markdown.tags import read_strings
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_in
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
@@ -63,7 +63,15 @@ def place_images(blocks: Iterable[Block], place: str) -> tuple[Block, ...]:
         blocks: The blocks of one file.
         place: Path of the file below the site's folder.
     """
-    return _change_images(blocks, lambda image: _place(image, place))
+
+    def put(image: Figure) -> Figure:
+        target = image.address
+        if _SCHEME.match(target) or target.startswith(("/", SITE_FILES)):
+            return image
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(target)))
+        return replace(image, address=SITE_FILES + path)
+
+    return _change_images(blocks, put)
 
 
 def _change_images(
@@ -88,45 +96,34 @@ def settle_images(
     """
     missing: list[str] = []
 
+    def exists(path: Path) -> bool:
+        return path.is_file() and is_inside(path, root)
+
     def settle(image: Figure) -> Figure:
-        address, is_missing = _settle(image.address, base_url, site_dir, root)
+        target = image.address
+        if target.startswith(_AS_WRITTEN):
+            below = target.removeprefix(_AS_WRITTEN).lstrip("/")
+            return replace(image, address=urljoin(base_url, f"/{below}"))
+        if _SCHEME.match(target):
+            return image
+        path = _SUFFIX.sub("", target)
+        if path.startswith("/"):
+            path = unquote(path)
+            below = path.removeprefix(urlsplit(base_url).path.rstrip("/"))
+            found = next((one for one in (path, below) if exists(site_dir / f"static{one}")), "")
+            is_missing = not found and (site_dir / "static").is_dir()
+            address = urljoin(base_url, quote((found or below).lstrip("/")))
+        else:
+            path = path.removeprefix(SITE_FILES)
+            is_missing = not exists(site_dir / path)
+            is_static = path.startswith(_STATIC)
+            published = urljoin(base_url, quote(path.removeprefix(_STATIC)))
+            address = published if is_static else SITE_FILES + path
         if is_missing:
-            missing.append(image.address.removeprefix(SITE_FILES))
+            missing.append(target.removeprefix(SITE_FILES))
         return replace(image, address=address)
 
     return _change_images(blocks, settle), [*dict.fromkeys(missing)]
-
-
-def _place(image: Figure, place: str) -> Figure:
-    target = image.address
-    if _SCHEME.match(target) or target.startswith(("/", SITE_FILES)):
-        return image
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(target)))
-    return replace(image, address=SITE_FILES + path)
-
-
-def _settle(target: str, base_url: str, site_dir: Path, root: Path) -> tuple[str, bool]:
-    """Return the address of an image, and True if its file is missing."""
-    if target.startswith(_AS_WRITTEN):
-        return urljoin(base_url, "/" + target.removeprefix(_AS_WRITTEN).lstrip("/")), False
-    if _SCHEME.match(target):
-        return target, False
-    target = _SUFFIX.sub("", target)
-    if target.startswith("/"):
-        path = unquote(target)
-        below = path.removeprefix(urlsplit(base_url).path.rstrip("/"))
-        found = next((one for one in (path, below) if _exists(site_dir / f"static{one}", root)), "")
-        is_missing = not found and (site_dir / "static").is_dir()
-        return urljoin(base_url, quote((found or below).lstrip("/"))), is_missing
-    path = target.removeprefix(SITE_FILES)
-    is_missing = not _exists(site_dir / path, root)
-    if path.startswith(_STATIC):
-        return urljoin(base_url, quote(path.removeprefix(_STATIC))), is_missing
-    return SITE_FILES + path, is_missing
-
-
-def _exists(path: Path, root: Path) -> bool:
-    return path.is_file() and is_inside(path, root)
 
 
 _ENDINGS: Final = ("", ".mjs", ".js", ".jsx", ".ts", ".tsx", ".json")
@@ -174,9 +171,13 @@ def read_imports(
             wanted = resolve_import(importer, target)
             if wanted is None or wanted in found:
                 continue
-            places = (site_dir / f"{wanted}{ending}" for ending in _ENDINGS)
-            read = (_read_file(path, root, left) for path in places)
-            data = found[wanted] = next((one for one in read if one is not None), None)
+            data: bytes | None = None
+            for ending in _ENDINGS:
+                with suppress(OSError):
+                    file = site_dir / f"{wanted}{ending}"
+                    data = read_site_file(file, root, min(left, MAX_FILE_BYTES))
+                    break
+            found[wanted] = data
             left -= len(data or b"")
             if data is not None and (of_spec or wanted.endswith(MARKDOWN_SUFFIXES)):
                 pending.append((wanted, data))
@@ -257,26 +258,9 @@ def hash_content(content: bytes, imported: ImportedFiles) -> str:
     return digest.hexdigest()
 
 
-def _read_file(path: Path, root: Path, left: int) -> bytes | None:
-    try:
-        return read_site_file(path, root, min(left, MAX_FILE_BYTES))
-    except OSError:
-        return None
-
-
 # Limits of all files that a page shows, so that partials which show each other stay small.
 _MOST_CHARACTERS: Final = 2_000_000
 _MOST_USES: Final = 500
-
-
-@dataclass(frozen=True, slots=True)
-class SplicedPage:
-    """The text of a page with the files that it shows, its blocks, its headings and its origins."""
-
-    source: str
-    blocks: tuple[Block, ...]
-    headings: tuple[Heading, ...]
-    origins: tuple[LineOrigin, ...]
 
 
 @dataclass(slots=True)
@@ -308,51 +292,38 @@ class Splicer:
         warnings = tuple(dict.fromkeys(self.warnings))
         return PageNotes(warnings, self.left_out, tuple(dict.fromkeys(self.components)))
 
-    def splice_page(self, source: str, content: PageContent, place: str) -> SplicedPage:
-        """Return a page with the files that it shows.
-
-        Args:
-            source: The normalized text of the page.
-            content: The parsed content of the page.
-            place: Path of the page below the site's folder.
-        """
-        page = self._splice(source, content, (place,))
-        offsets = (offset for block in page.blocks for offset in (block.start, block.end))
-        byte_of = count_bytes(page.source, offsets)
-        blocks = (
-            replace(block, start_byte=byte_of[block.start], end_byte=byte_of[block.end])
-            for block in page.blocks
-        )
-        return replace(page, blocks=tuple(blocks))
-
     def note(self, content: PageContent, place: str = "the page") -> None:
         """Add what could not be read of the page, or of a file that it shows, to the notes."""
-        self.left_out += content.left_out
-        self.components += content.unread_tags
-        for mark in dict.fromkeys(content.unread):
-            times = content.unread.count(mark)
+        self.left_out += content.scope.left_out
+        self.components += content.scope.unread_tags
+        for mark, times in Counter(content.scope.unread).items():
             shown = f"`{mark}`" if times == 1 else f"`{mark}` ({times} times)"
             problem = "which only a plugin of the site can read. Its content is not indexed"
             self.warnings.append(f"{self.doc_id}: {place} contains {shown}, {problem}")
 
-    def _splice(self, source: str, content: PageContent, chain: tuple[str, ...]) -> SplicedPage:
+    def splice(self, source: str, content: PageContent, chain: tuple[str, ...]) -> SplicedPage:
         """Return a file with the files that it shows.
 
-        `chain` has the paths of the files that are being shown, from the page to this file.
+        Args:
+            source: The normalized text of the file.
+            content: The parsed content of the file.
+            chain: Paths of the files that are being shown, from the page to this file, below the
+                site's folder.
         """
         self.note(content, *chain[1:][-1:])
-        content = replace(content, blocks=place_images(content.blocks, chain[-1] or chain[0]))
         shown: dict[int, list[SplicedPage]] = {}
         for at, use in content.uses:
             part = self._read_part(use, chain)
             if part is not None:
                 shown.setdefault(at, []).append(part)
-        spliced = _Text(self._numbers, chain[-1], [LineOrigin(1, chain[-1], 1)])
-        for at, block in enumerate(content.blocks):
-            spliced.add_block(block, content.headings)
+        page = SplicedPage(source, self._numbers, [LineOrigin(1, chain[-1], 1)])
+        for at, block in enumerate(place_images(content.blocks, chain[-1] or chain[0])):
+            shift = (page.length - page.taken, page.lines - page.taken_lines)
+            page.add_block(block, content.headings, shift)
             for part in shown.get(at, ()):
-                spliced.add_part(source, block, part)
-        return spliced.finish(source)
+                page.add_part(block, part)
+        page.add_text(source[page.taken :])
+        return page
 
     def _read_part(self, use: Use, chain: tuple[str, ...]) -> SplicedPage | None:
         """Return a file that another one shows; None, with a warning, if it cannot be shown."""
@@ -394,7 +365,7 @@ class Splicer:
 
     def _parse_part(self, use: Use, text: str, chain: tuple[str, ...]) -> SplicedPage:
         if use.is_raw:
-            return _build_code(text, use.info, chain[-1])
+            return self._build_code(text, use.info, chain[-1])
         if use.component == DATA:
             text = use.text or read_strings(text, self.site.component_text) or ""
         elif use.component and not use.text:
@@ -411,7 +382,7 @@ class Splicer:
             content = read_content(text, 0, {}, mdx=False)
             if use.component == CARD_LIST:  # a card may name the component in its text
                 content = replace(content, uses=())
-            return self._splice(text, content, chain)
+            return self.splice(text, content, chain)
         front_matter = read_front_matter(chain[-1], text)
         content = read_content(
             text,
@@ -420,16 +391,40 @@ class Splicer:
             mdx=is_mdx(chain[-1], front_matter, self.site),
             component_text=self.site.component_text,
         )
-        return self._splice(text, content, chain)
+        return self.splice(text, content, chain)
+
+    def _build_code(self, text: str, info: str, place: str) -> SplicedPage:
+        """Return a file that is shown as a code block."""
+        page, end = SplicedPage(text, self._numbers, [LineOrigin(1, place, 1)]), len(text)
+        page.add_text(text)
+        if text.strip():
+            code = fence_code(text, info)
+            block = Block(
+                kind=CODE_TAG.name,
+                start_line=1,
+                end_line=text.count("\n") + 1,
+                start=0,
+                end=end,
+                text=code,
+                runs=((0, 0, 0), (end, end, len(code))),
+                holds=((0, end),),
+                text_kind=CODE_TAG.text_kind,
+                containers=(),
+                is_atomic=CODE_TAG.is_atomic,
+                leads=CODE_TAG.leads,
+                heading=None,
+            )
+            page.blocks.append(block)
+        return page
 
 
 @dataclass(slots=True)
-class _Text:
-    """The text of a file while other files are put into it.
+class SplicedPage:
+    """The text of a file with the files that it shows, its blocks, its headings and its origins.
 
     Attributes:
+        own: Text of the file itself.
         numbers: Numbers for containers, which are unique within the page.
-        place: Path of the file below the site's folder.
         origins: The origins of the lines, beginning with the first line of the file.
         length: Number of characters so far.
         lines: Number of line ends so far.
@@ -437,61 +432,64 @@ class _Text:
         taken_lines: Number of line ends that were taken from the file.
     """
 
+    own: str
     numbers: Iterator[int]
-    place: str
     origins: list[LineOrigin]
-    pieces: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     headings: list[Heading] = field(default_factory=list)
     length: int = 0
     lines: int = 0
     taken: int = 0
     taken_lines: int = 0
+    _pieces: list[str] = field(default_factory=list)
     _own_numbers: dict[int, int] = field(default_factory=dict)
 
-    def add_block(self, block: Block, headings: Sequence[Heading]) -> None:
-        """Add a block of the file itself."""
-        shift = (self.length - self.taken, self.lines - self.taken_lines)
-        self._add(block, headings, shift, (), self._own_numbers)
+    @property
+    def source(self) -> str:
+        """The text so far."""
+        return "".join(self._pieces)
 
-    def add_part(self, source: str, after: Block, part: SplicedPage) -> None:
-        """Add another file after a block of this file, whose whole text is `source`."""
-        self._append(source[self.taken : after.end])
+    def add_part(self, after: Block, part: SplicedPage) -> None:
+        """Add another file after a block of this file."""
+        self.add_text(self.own[self.taken : after.end])
         self.taken, self.taken_lines = after.end, after.end_line - 1
         around = tuple(
             one._replace(number=self._own_numbers[one.number]) for one in after.containers
         )
-        self._append("\n")
+        self.add_text("\n")
         first = self.lines
-        self._append("\n")
+        self.add_text("\n")
         shift, numbers = (self.length, self.lines), dict[int, int]()
         for block in part.blocks:
-            self._add(block, part.headings, shift, around, numbers)
+            self.add_block(block, part.headings, shift, around, numbers)
         for origin in part.origins:
             # The empty line before the file counts as its line 0.
             start = origin.start + self.lines if origin.start > 1 else first + 1
             line = origin.file_line if origin.start > 1 else 0
             own = replace(origin, start=start, file_line=line, page_line=after.end_line)
             self.origins.append(own)
-        self._append(part.source + "\n")
-        self.origins.append(LineOrigin(self.lines + 1, self.place, after.end_line))
+        self.add_text(part.source + "\n")
+        self.origins.append(LineOrigin(self.lines + 1, self.origins[0].path, after.end_line))
 
-    def finish(self, source: str) -> SplicedPage:
-        """Add the rest of the file, whose whole text is `source`, and return the result."""
-        self._append(source[self.taken :])
-        return SplicedPage(
-            "".join(self.pieces), tuple(self.blocks), tuple(self.headings), tuple(self.origins)
-        )
-
-    def _add(
+    def add_block(
         self,
         block: Block,
         headings: Sequence[Heading],
         shift: tuple[int, int],
-        around: tuple[Container, ...],
-        numbers: dict[int, int],
+        around: tuple[Container, ...] = (),
+        numbers: dict[int, int] | None = None,
     ) -> None:
+        """Add a block of this file, or of another file.
+
+        Args:
+            block: The block.
+            headings: The headings of the block's file.
+            shift: Number of characters and lines by which the block moves.
+            around: The containers of this file around a block of another file.
+            numbers: The numbers of the containers of another file, which are added to them.
+        """
         chars, lines = shift
+        numbers = self._own_numbers if numbers is None else numbers
         for container in block.containers:
             if container.number not in numbers:
                 numbers[container.number] = next(self.numbers)
@@ -516,32 +514,8 @@ class _Text:
             )
         )
 
-    def _append(self, text: str) -> None:
-        self.pieces.append(text)
+    def add_text(self, text: str) -> None:
+        """Add a text."""
+        self._pieces.append(text)
         self.length += len(text)
         self.lines += text.count("\n")
-
-
-def _build_code(text: str, info: str, place: str) -> SplicedPage:
-    """Return a file that is shown as a code block."""
-    if not text.strip():
-        return SplicedPage(text, (), (), (LineOrigin(1, place, 1),))
-    code, end = fence_code(text, info), len(text)
-    block = Block(
-        kind=CODE_TAG.name,
-        start_line=1,
-        end_line=text.count("\n") + 1,
-        start=0,
-        end=end,
-        start_byte=0,
-        end_byte=end,
-        text=code,
-        runs=((0, 0, 0), (end, end, len(code))),
-        holds=((0, end),),
-        text_kind=CODE_TAG.text_kind,
-        containers=(),
-        is_atomic=CODE_TAG.is_atomic,
-        leads=CODE_TAG.leads,
-        heading=None,
-    )
-    return SplicedPage(text, (block,), (), (LineOrigin(1, place, 1),))

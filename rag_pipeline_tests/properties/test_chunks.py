@@ -25,6 +25,7 @@ from rag_pipeline.core.models import (
 from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.markdown.blocks import cut_text, read_span
+from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
 from rag_pipeline_tests.properties.text_blocks import check_text_blocks
@@ -41,6 +42,11 @@ class Case:
     parsed: ParsedDoc
     limits: ChunkLimits
     chunks: tuple[Chunk, ...]
+
+    def to_bytes(self, block: Block) -> tuple[int, int]:
+        """Return the start and the end of a block in the UTF-8 bytes of the source."""
+        byte_of = count_bytes(self.parsed.source, (block.start, block.end))
+        return byte_of[block.start], byte_of[block.end]
 
     def to_char_offset(self, offset: int) -> int:
         return len(self.parsed.source.encode()[:offset].decode())
@@ -110,11 +116,9 @@ def every_line_is_in_one_block(case: Case) -> None:
     assert len(set(taken)) == len(taken)
     assert taken == sorted(taken)
     assert filled <= set(taken)
-    encoded = parsed.source.encode()
     for block in parsed.blocks:
         text = "\n".join(lines[block.start_line - 1 : block.end_line])
         assert parsed.source[block.start : block.end] == text
-        assert encoded[block.start_byte : block.end_byte].decode() == text
 
 
 def no_chunk_crosses_a_heading(case: Case) -> None:
@@ -141,16 +145,17 @@ def code_tables_and_math_are_never_cut(case: Case) -> None:
         if block.kind not in _ATOMIC:
             continue
         text = " ".join(case.clean(block).split())
+        start, end = case.to_bytes(block)
         containing = [
             chunk
             for chunk in case.chunks
-            if chunk.content_start_byte <= block.start_byte and block.end_byte <= chunk.end_byte
+            if chunk.content_start_byte <= start and end <= chunk.end_byte
         ]
         assert len(containing) == 1
         for chunk in case.chunks:
-            if chunk.start_byte < block.end_byte and block.start_byte < chunk.end_byte:
-                assert chunk.start_byte <= block.start_byte
-                assert block.end_byte <= chunk.end_byte
+            if chunk.start_byte < end and start < chunk.end_byte:
+                assert chunk.start_byte <= start
+                assert end <= chunk.end_byte
                 assert text in " ".join(chunk.text.split())
 
 
@@ -181,8 +186,8 @@ def only_a_single_atomic_block_exceeds_the_maximum(case: Case) -> None:
         inside = [
             block
             for block in case.parsed.blocks
-            if block.start_byte < chunk.end_byte
-            and chunk.start_byte < block.end_byte
+            if case.to_bytes(block)[0] < chunk.end_byte
+            and chunk.start_byte < case.to_bytes(block)[1]
             and case.clean(block).strip()
         ]
         assert [block.kind in _ATOMIC for block in inside] == [True]
@@ -214,8 +219,8 @@ def blocks_cover_the_text_and_contain_whole_code(case: Case) -> None:
             _remove_white_space(block.text)
             for block in case.parsed.blocks
             if block.kind == "code"
-            and chunk.start_byte <= block.start_byte
-            and block.end_byte <= chunk.end_byte
+            and chunk.start_byte <= case.to_bytes(block)[0]
+            and case.to_bytes(block)[1] <= chunk.end_byte
             and block.text.strip()
         ]
         assert code == [

@@ -27,7 +27,7 @@ from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, split_ra
 from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, ESM, EXPRESSION, HTML, JSX
 from rag_pipeline.ingestion.markdown.constructs.text import (
     DIRECTIVE,
-    FOOTNOTES,
+    FORMULA,
     FRONT_MATTER,
     LINK_REFERENCE,
     MARKER,
@@ -35,8 +35,6 @@ from rag_pipeline.ingestion.markdown.constructs.text import (
     PARAGRAPH,
     TABLE,
     THEMATIC_BREAK,
-    find_footnotes,
-    is_displayed_formula,
 )
 from rag_pipeline.ingestion.markdown.tags import SCANNER, Scanner
 
@@ -263,28 +261,22 @@ def read_leaves(
     for line in fence_lines:
         masked[line - body_line] = ""
     body = "\n".join(masked)
-    env: dict[str, Any] = {SCANNER: Scanner(body, mdx=mdx), FOOTNOTES: find_footnotes(body)}
+    env: dict[str, Any] = {SCANNER: Scanner(body, mdx=mdx)}
     parser = build_parser(mdx=mdx)
     state = StateCore(body, parser, env)
     state.tokens = tokens = _KeptTokens()
     parser.core.process(state)
     leaves = [Leaf(MDX_CODE_FENCE, line, line + 1) for line in fence_lines]
-    leaves += _read_tokens(tokens, body_line)
+    for at, token in enumerate(tokens):
+        construct = CONSTRUCT_OF_TOKEN.get(token.type)
+        if construct is not None and token.map is not None:
+            start, end = token.map[0] + body_line, token.map[1] + body_line
+            is_heading = construct is HEADING
+            level, content = (int(token.tag[1]), tokens[at + 1].content) if is_heading else (0, "")
+            leaves.append(Leaf(construct, start, end, level, content))
     leaves.sort(key=lambda leaf: (leaf.start, leaf.end))
     filled = list(_fill_gaps(split_raw_headings(leaves, lines), lines, body_line))
     return filled, read_containers(tokens, body_line, len(lines)), env
-
-
-def _read_tokens(tokens: Sequence[Token], body_line: int) -> Iterator[Leaf]:
-    for at, token in enumerate(tokens):
-        construct = CONSTRUCT_OF_TOKEN.get(token.type)
-        if construct is None or token.map is None:
-            continue
-        start, end = token.map[0] + body_line, token.map[1] + body_line
-        if construct is HEADING:
-            yield Leaf(construct, start, end, int(token.tag[1]), tokens[at + 1].content)
-        else:
-            yield Leaf(construct, start, end)
 
 
 def _fill_gaps(leaves: Iterable[Leaf], lines: Sequence[str], body_line: int) -> Iterator[Leaf]:
@@ -368,14 +360,9 @@ def find_text_blocks(text: str) -> tuple[TextBlock, ...]:
     for leaf, chain in zip(leaves, chains, strict=True):
         start, end = starts[leaf.start], ends[leaf.end - 1]
         kind = choose_kind(leaf.construct.text_kind, readable[start:end], chain)
-        links = begins_with_link(readable, start)
+        links = _LINK.match(readable, start) is not None
         pieces.append((kind, chain, start, end, leaf.start + 1, leaf.end, links))
     return nest_blocks(pieces)
-
-
-def begins_with_link(text: str, start: int) -> bool:
-    """Return True if a block of a Markdown text, which starts at an offset, begins with a link."""
-    return _LINK.match(text, start) is not None
 
 
 def choose_kind(
@@ -393,7 +380,7 @@ def choose_kind(
         containers: Number and kind of each container around the block, the outermost first.
     """
     if kind is TextBlockKind.PARAGRAPH:
-        if is_displayed_formula(text):
+        if "$$" in text and FORMULA.fullmatch(text):
             return TextBlockKind.FORMULA
         listed = [container.kind for container in containers if container.kind is not None]
         return None if listed[-1:] == [TextBlockKind.LIST_ITEM] else kind
@@ -475,7 +462,17 @@ def read_span(parsed: ParsedDoc, start: int, end: int) -> str:
         The text of all blocks in the part. Blank lines at the start and end are removed, and so is
         the indentation that all lines share.
     """
-    return _trim("".join(gap + text for _, gap, text in _read_parts(parsed, start, end)))
+    text = "".join(gap + text for _, gap, text in _read_parts(parsed, start, end))
+    lines = text.split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    margins = (len(line) - len(line.lstrip(" ")) for line in lines if line.strip())
+    margin = min(margins, default=0)
+    if margin:
+        lines = [line[margin:] if line.strip() else "" for line in lines]
+    return "\n".join(lines).rstrip()
 
 
 def find_span_blocks(parsed: ParsedDoc, start: int, end: int, text: str) -> tuple[TextBlock, ...]:
@@ -500,23 +497,17 @@ def find_span_blocks(parsed: ParsedDoc, start: int, end: int, text: str) -> tupl
         last = line + part.rstrip().count("\n")
         piece_end = min(starts[last + 1] - 1, len(text))
         kind = choose_kind(block.text_kind, part, block.containers)
-        lines = _find_lines(parsed.source, block, start, end)
-        links = start <= block.start and begins_with_link(parsed.source, block.start)
+        # Blank lines at the start and end of the part do not count.
+        low, high = max(start, block.start), min(end, block.end)
+        written = parsed.source[low:high]
+        before = parsed.source.count("\n", block.start, high - len(written.lstrip()))
+        first = block.start_line + before
+        lines = (first, first + written.strip().count("\n"))
+        links = start <= block.start and _LINK.match(parsed.source, block.start) is not None
         place = (starts[line + blank_before], piece_end, *lines, links)
         pieces.append((kind, block.containers, *place))
         line += part.count("\n")
     return nest_blocks(pieces)
-
-
-def _find_lines(source: str, block: Block, start: int, end: int) -> tuple[int, int]:
-    """Return the first and the last source line of the part of a block between two offsets.
-
-    Blank lines at the start and end of the part do not count.
-    """
-    low, high = max(start, block.start), min(end, block.end)
-    part = source[low:high]
-    before = source.count("\n", block.start, high - len(part.lstrip()))
-    return block.start_line + before, block.start_line + before + part.strip().count("\n")
 
 
 def _read_parts(parsed: ParsedDoc, start: int, end: int) -> Iterator[tuple[Block, str, str]]:
@@ -538,17 +529,3 @@ def _read_parts(parsed: ParsedDoc, start: int, end: int) -> Iterator[tuple[Block
         gap = ("\n" if block.start_line == last_line + 1 else "\n\n") if last_line else ""
         yield block, gap, text
         last_line = block.end_line
-
-
-def _trim(text: str) -> str:
-    """Return a text without shared indentation, blank lines at its edges and trailing space."""
-    lines = text.split("\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    margins = (len(line) - len(line.lstrip(" ")) for line in lines if line.strip())
-    margin = min(margins, default=0)
-    if margin:
-        lines = [line[margin:] if line.strip() else "" for line in lines]
-    return "\n".join(lines).rstrip()

@@ -10,13 +10,13 @@ import bisect
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 
 from rag_pipeline.core.site.addresses import encode_target
-from rag_pipeline.ingestion.markdown.tags import Piece, Scanner, find_link_tag, find_literal
+from rag_pipeline.ingestion.markdown.tags import OPENING, Piece, Scanner, read_attributes
 
 if TYPE_CHECKING:
     from rag_pipeline.core.text.sentences import Hold, Run
@@ -69,7 +69,7 @@ class BlockEdits:
 
     scope: Scope
 
-    def __init__(self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> None:
+    def __init__(self, scanner: Scanner, references: Mapping[str, Any], *, mdx: bool) -> None:
         self.scanner = scanner
         self.source = scanner.text
         self.hidden: Sequence[tuple[int, int]] = ()
@@ -254,9 +254,7 @@ class BlockEdits:
         close = self.scanner.find_brace_end(start, end) if is_expression else None
         if close is None:
             return after
-        if literal := find_literal(self.source, start, close):
-            self.replace(self.show([Piece(*literal)], start, ""), close, "")
-        elif value := self.scope.resolve(self.source[start + 1 : close - 1]):
+        if value := self.scope.resolve(self.source[start + 1 : close - 1]):
             self.replace(start, close, value)
         else:
             self._remove(start, close)
@@ -283,51 +281,44 @@ class BlockEdits:
         if not self._open:
             return after
         opening, text_start = self._open.pop()
-        target = _DESTINATION.match(self.source, after, end)
-        close = target.end() if target else self._match_reference(text_start, start, end)
-        if close is None:
-            return after
+        text = self.source[text_start:start]
+        if inline := _DESTINATION.match(self.source, after, end):
+            close = inline.end()
+            address, title = self._read_destination(after + 1, close - 1)
+        else:  # its definition is elsewhere
+            reference = _REFERENCE.match(self.source, after, end)
+            label = (reference[1] if reference else "") or text
+            found = self._references.get(normalizeReference(label)) if len(label) < 1000 else None
+            if found is None:
+                return after
+            close = reference.end() if reference else after
+            address, title = str(found.get("href", "")), ""
         if self.source[opening] == "!":  # answers that quote the text beside it show the image
-            address, title = self._find_target(text_start, start, close)
-            alt = html.unescape(self.source[text_start:start])
+            alt = html.unescape(text)
             self.scope.add_image(opening, address, alt, title.strip(" \"'()"))
-        self._link(opening, text_start, start, close)
+        self._link((opening, text_start), (start, close), address, title)
         self._holds.append((opening, close))
         return close
 
-    def _find_target(self, text_start: int, text_end: int, close: int) -> tuple[str, str]:
-        """Return the target of a link or image, and its title with a space before it."""
-        if self.source[text_end + 1 : text_end + 2] != "(":  # its definition is elsewhere
-            label = self.source[text_end + 2 : close - 1] or self.source[text_start:text_end]
-            definition = self._references.get(normalizeReference(label))
-            return str(definition.get("href", "")) if isinstance(definition, dict) else "", ""
-        start = text_end + 2
+    def _read_destination(self, start: int, end: int) -> tuple[str, str]:
+        """Return the target of a link or image in brackets, and its title with a space before."""
         while self.source[start].isspace():
             start += 1
-        found = parseLinkDestination(self.source, start, close - 1)
-        title = self.source[found.pos : close - 1].strip() if found.ok else ""
+        found = parseLinkDestination(self.source, start, end)
+        title = self.source[found.pos : end].strip() if found.ok else ""
         return found.str if found.ok else "", f" {title}" if title else ""
 
-    def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
+    def _link(
+        self, opening: tuple[int, int], closing: tuple[int, int], _address: str, _title: str
+    ) -> None:
         """Record the edits of a link or image: only its text is kept.
 
         Args:
-            opening: Offset of `[` or `![`.
-            text_start: Offset of the first character of the text.
-            text_end: Offset of `]`.
-            close: Offset after the target.
+            opening: Offsets of `[` or `![`, and after it.
+            closing: Offsets of `]`, and after the target.
         """
-        self.replace(opening, text_start, "")
-        self.replace(text_end, close, "")
-
-    def _match_reference(self, text_start: int, text_end: int, end: int) -> int | None:
-        after = text_end + 1
-        reference = _REFERENCE.match(self.source, after, end)
-        label = reference.group(1) if reference else ""
-        label = label or self.source[text_start:text_end]
-        if len(label) > 999 or normalizeReference(label) not in self._references:
-            return None
-        return reference.end() if reference else after
+        self.replace(*opening, "")
+        self.replace(*closing, "")
 
     def _remove(self, start: int, end: int) -> None:
         while (
@@ -359,7 +350,7 @@ class PageEdits(BlockEdits):
     """
 
     def __init__(
-        self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool, resolve: ResolveLink
+        self, scanner: Scanner, references: Mapping[str, Any], *, mdx: bool, resolve: ResolveLink
     ) -> None:
         super().__init__(scanner, references, mdx=mdx)
         self._resolve = resolve
@@ -399,20 +390,25 @@ class PageEdits(BlockEdits):
         """Return the Markdown for a tag of a link; None for any other tag."""
         if self._open_tags and self.source.startswith(f"</{self._open_tags[-1][0]}>", start):
             return f"]({self._open_tags.pop()[1]})"
-        link = find_link_tag(self.scanner, start, close)
-        if link is None or self.source.find(f"</{link[0]}>", close, end) < 0:
+        opening = OPENING.match(self.source, start, close)
+        if opening is None or opening[1] not in {"a", "Link"}:
             return None
-        address = self._resolve(link[1], False)  # noqa: FBT003  # not an image
+        attributes = read_attributes(self.scanner, start, close)
+        target = attributes.get("href") or attributes.get("to")
+        is_closed = self.source.find(f"</{opening[1]}>", close, end) >= 0
+        if not target or not is_closed or self.source.startswith("/>", close - 2):
+            return None
+        address = self._resolve(target, False)  # noqa: FBT003  # not an image
         if address is None:
             return None
-        self._open_tags.append((link[0], encode_target(address)))
+        self._open_tags.append((opening[1], encode_target(address)))
         return "["
 
-    def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
-        is_image = self.source[opening] == "!"
-        target, title = self._find_target(text_start, text_end, close)
-        address = self._resolve(target, is_image)
-        if address is None:
-            super()._link(opening, text_start, text_end, close)
+    def _link(
+        self, opening: tuple[int, int], closing: tuple[int, int], address: str, title: str
+    ) -> None:
+        resolved = self._resolve(address, self.source[opening[0]] == "!")
+        if resolved is None:
+            super()._link(opening, closing, address, title)
         else:
-            self.replace(text_end, close, f"]({encode_target(address)}{title})")
+            self.replace(*closing, f"]({encode_target(resolved)}{title})")

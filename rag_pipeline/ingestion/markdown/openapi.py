@@ -295,31 +295,6 @@ def find_references(text: str) -> Iterator[str]:
             yield match["file"]
 
 
-@dataclass(slots=True)
-class _Page:
-    """The parts of a page while it is written.
-
-    Attributes:
-        parts: The parts, which empty lines separate.
-        anchors: The id of each heading on the page of the site, by its line.
-        line: Line of the next part, 1-based.
-    """
-
-    parts: list[str]
-    anchors: dict[int, str] = field(default_factory=dict)
-    line: int = 5  # after the front matter and an empty line
-
-    def add(self, part: str, anchor: str = "") -> None:
-        if part.strip():
-            self.parts.append(part)
-            if anchor:
-                self.anchors[self.line] = anchor
-            self.line += part.count("\n") + 2
-
-    def add_heading(self, level: int, name: str, anchor: str) -> None:
-        self.add(f"{'#' * level} {' '.join(name.split())}", anchor)
-
-
 def write_spec(text: str, place: str, files: Mapping[str, bytes | None]) -> SpecPage | None:
     """Return an OpenAPI document as a page; None if it is no OpenAPI document.
 
@@ -333,33 +308,47 @@ def write_spec(text: str, place: str, files: Mapping[str, bytes | None]) -> Spec
         return None
     resolver = _Resolver({place: spec}, files)
     info = _dict(spec.get("info"))
-    page = _Page([f"---\ntitle: {json.dumps(str(info.get('title') or 'API'))}\n---"])
-    _add_description(page, str(info.get("description") or ""))
+    parts = [*_write_description(str(info.get("description") or ""))]
     for tag, described, operations in _group(_list_operations(spec, place, resolver), spec):
         group = f"tag/{_slug(tag)}" if tag else ""
         if group:
-            page.add_heading(2, tag, group)
-            page.add(_embolden(described))
+            parts += (_write_heading(2, tag), group), (_embolden(described), "")
         for operation in operations:
             name = operation.get("summary") or operation.get("operationId") or operation["path"]
-            page.add_heading(3 if group else 2, str(name), _name_anchor(operation, group))
+            own = f"operation/{operation.get('operationId')}"
+            if not operation.get("operationId"):
+                path = operation["path"].replace("~", "~0").replace("/", "~1")
+                own = f"paths/{path}/{operation['method']}"
+            heading = _write_heading(3 if group else 2, str(name))
+            parts.append((heading, f"{group}/{own}" if group else own))
             shown = {**operation, "description": _embolden(operation.get("description"))}
-            page.add(text := write_operation(shown))
+            parts.append((text := write_operation(shown), ""))
             if CUT in text:
                 resolver.problems.append(f"a part of the operation {name} is left out: too large")
-    body = "\n\n".join(page.parts)
-    return SpecPage(f"{body}\n", page.anchors, tuple(dict.fromkeys(resolver.problems)))
+    page = [f"---\ntitle: {json.dumps(str(info.get('title') or 'API'))}\n---"]
+    anchors, line = dict[int, str](), 5  # after the front matter and an empty line
+    for part, anchor in parts:
+        if part.strip():
+            page.append(part)
+            anchors |= {line: anchor} if anchor else {}
+            line += part.count("\n") + 2
+    body = "\n\n".join(page)
+    return SpecPage(f"{body}\n", anchors, tuple(dict.fromkeys(resolver.problems)))
 
 
-def _add_description(page: _Page, text: str) -> None:
-    """Add the description of the whole document, whose headings begin sections."""
+def _write_description(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of the description of a document, whose headings begin sections."""
     above = ["section"]
     for level, part in _split_headings(text):
         if level in {1, 2}:
             above = [*above[:level], _slug(part)]
-            page.add_heading(2, part, "/".join(above))
+            yield _write_heading(2, part), "/".join(above)
         else:
-            page.add(f"**{part}**" if level else part.strip("\n"))
+            yield f"**{part}**" if level else part.strip("\n"), ""
+
+
+def _write_heading(level: int, name: str) -> str:
+    return f"{'#' * level} {' '.join(name.split())}"
 
 
 def _parse(text: str) -> Any:  # noqa: ANN401  # JSON
@@ -478,16 +467,6 @@ def _group(
     for tag, members in found.items():
         if members or stated.get(tag):
             yield tag, stated.get(tag, ""), members
-
-
-def _name_anchor(operation: Mapping[str, Any], group: str) -> str:
-    """Return the id that Redoc gives an operation below a tag with the id `group`."""
-    if operation.get("operationId"):
-        own = f"operation/{operation['operationId']}"
-    else:
-        path = operation["path"].replace("~", "~0").replace("/", "~1")
-        own = f"paths/{path}/{operation['method']}"
-    return f"{group}/{own}" if group else own
 
 
 def _split_headings(text: str) -> Iterator[tuple[int, str]]:

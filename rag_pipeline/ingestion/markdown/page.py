@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.core.models import Block, Container, Figure, Heading
+from rag_pipeline.core.models import Block, Container, Heading
 from rag_pipeline.core.site.docusaurus import HeadingIds
 from rag_pipeline.ingestion.markdown.blocks import find_chains, read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
@@ -22,7 +22,6 @@ from rag_pipeline.ingestion.markdown.constructs.html import ESM, HTML, JSX
 from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, PARAGRAPH, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, Use, read_statements
-from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.markdown.tags import Scanner, read_attributes
 
 if TYPE_CHECKING:
@@ -104,8 +103,12 @@ def find_elements(scanner: Scanner, leaves: Sequence[Leaf], starts: Sequence[int
             continue
         start, end = starts[leaf.start], starts[leaf.end] - 1
         for name, first, after, closes in _read_tags(scanner, max(at, start), end):
-            if closes:
-                found += _close(opened, name, first, after)
+            if closes:  # tags after its opening tag stay unclosed
+                while any(name == other for other, _, _ in opened):
+                    other, opening, inner = opened.pop()
+                    if other == name:
+                        found.append(Element(name, opening, inner, first, after))
+                        break
             elif name in _RAW:
                 mark = f"</{name}>"
                 close = -1 if name in unclosed else scanner.text.find(mark, after)
@@ -115,18 +118,6 @@ def find_elements(scanner: Scanner, leaves: Sequence[Leaf], starts: Sequence[int
             elif len(opened) < _MOST_OPEN:
                 opened.append((name, first, after))
     return sorted(found, key=lambda element: element.start)
-
-
-def _close(
-    opened: list[tuple[str, int, int]], name: str, first: int, after: int
-) -> Iterator[Element]:
-    """Yield the element that a closing tag ends; tags after its opening tag stay unclosed."""
-    is_open = any(other == name for other, _, _ in opened)
-    while is_open:
-        other, start, inner = opened.pop()
-        if other == name:
-            yield Element(name, start, inner, first, after)
-            return
 
 
 def _read_tags(scanner: Scanner, at: int, end: int) -> Iterator[tuple[str, int, int, bool]]:
@@ -179,8 +170,6 @@ def split_at_containers(
             last = bisect.bisect_right(starts, element.end - 1) - 1
             if not source[element.end : starts[last + 1]].strip():
                 cuts.add(last + 1)
-    if not cuts:
-        return [*leaves]
     split: list[Leaf] = []
     for leaf in leaves:
         at = leaf.start
@@ -210,8 +199,6 @@ def find_around(
         spans: Start and end offset of each of these blocks.
         source: The text of the page.
     """
-    if not elements:
-        return [()] * len(leaves)
     around: list[tuple[int, ...]] = []
     opened: list[int] = []
     following = 0
@@ -242,15 +229,6 @@ def _fills(element: Element, start: int, end: int, source: str) -> bool:
     )
 
 
-def find_hidden(elements: Sequence[Element]) -> list[tuple[int, int]]:
-    """Return start and end offset of the hidden elements that are not inside another one."""
-    found: list[tuple[int, int]] = []
-    for element in elements:
-        if not element.is_container and (not found or element.start >= found[-1][1]):
-            found.append((element.start, element.end))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class PageContent:
     """The content of one file, without the files that it imports.
@@ -259,17 +237,13 @@ class PageContent:
         blocks: The blocks in source order.
         headings: The headings in source order.
         uses: Each place where another file belongs: the index of the block before it, and the file.
-        left_out: Number of expressions without a known value, which the text leaves out.
-        unread: Marks of directives that only a plugin of the site can read, in order.
-        unread_tags: Names of the components with a text that cannot be read, in order.
+        scope: The names that the file knows, and what could not be read of it.
     """
 
     blocks: tuple[Block, ...]
     headings: tuple[Heading, ...]
     uses: tuple[tuple[int, Use], ...]
-    left_out: int
-    unread: tuple[str, ...]
-    unread_tags: tuple[str, ...] = ()
+    scope: Scope
 
 
 def read_content(
@@ -312,9 +286,11 @@ def read_content(
     leaves = split_at_containers(leaves, starts, elements, source)
     spans = [(starts[leaf.start], starts[leaf.end] - 1) for leaf in leaves]
     around = find_around(elements, leaves, spans, source)
-    hidden = find_hidden(elements)
+    hidden: list[tuple[int, int]] = []  # the elements that are not inside another one
+    for element in elements:
+        if not element.is_container and (not hidden or element.start >= hidden[-1][1]):
+            hidden.append((element.start, element.end))
     chains = find_chains(containers, (leaf.start for leaf in leaves))
-    byte_of = count_bytes(source, (offset for span in spans for offset in span))
     references = env.get("references", {})
     scope = env[SCOPE] = Scope(values=dict(values), component_text=component_text)
     for leaf, (start, end) in zip(leaves, spans, strict=True):
@@ -329,14 +305,17 @@ def read_content(
         edits = start_edits(scanner, references, mdx=mdx)
         edits.scope, edits.hidden = scope, hidden
         construct.clean(edits, start, end)
-        if scope.uses:
-            uses += ((len(blocks), use) for use in scope.uses)
-            scope.uses.clear()
+        uses += ((len(blocks), use) for use in scope.uses[len(uses) :])
         text, runs, holds = edits.apply(start, end)
         for number in inside:
             if number not in tabs:
                 label = elements[number].read_label(scanner, scope)
                 tabs[number] = Container(len(containers) + number, None, label)
+        images = tuple(
+            replace(image, line=bisect.bisect_right(starts, at))
+            for at, image in sorted(scope.images.items())
+        )
+        scope.images.clear()
         blocks.append(
             Block(
                 kind=construct.name,
@@ -344,8 +323,6 @@ def read_content(
                 end_line=leaf.end,
                 start=start,
                 end=end,
-                start_byte=byte_of[start],
-                end_byte=byte_of[end],
                 text=text,
                 runs=runs,
                 holds=holds,
@@ -354,29 +331,12 @@ def read_content(
                 is_atomic=construct.is_atomic,
                 leads=construct.leads,
                 heading=headings if construct is HEADING else None,
-                images=_take_images(scope, starts),
+                images=images,
             )
         )
         headings += construct is HEADING
     own_headings = _read_headings(leaves, env, mdx=mdx, drops_title=drops_title)
-    return PageContent(
-        tuple(blocks),
-        own_headings,
-        tuple(uses),
-        scope.left_out,
-        tuple(scope.unread),
-        tuple(scope.unread_tags),
-    )
-
-
-def _take_images(scope: Scope, starts: Sequence[int]) -> tuple[Figure, ...]:
-    """Return the images of the block that was cleaned, in order, and remove them from the scope."""
-    found = tuple(
-        replace(image, line=bisect.bisect_right(starts, at))
-        for at, image in sorted(scope.images.items())
-    )
-    scope.images.clear()
-    return found
+    return PageContent(tuple(blocks), own_headings, tuple(uses), scope)
 
 
 def _read_headings(
@@ -389,11 +349,11 @@ def _read_headings(
         may_be_title = may_be_title and leaf.construct is not THEMATIC_BREAK
         if leaf.construct is not HEADING:
             continue
-        text = read_heading(leaf.content, env, mdx=mdx)
+        slugged, shown, custom_id = read_heading(leaf.content, env, mdx=mdx)
         anchor = leaf.raw_id
         is_title = may_be_title and leaf.level == 1
         may_be_title = may_be_title and leaf.is_raw  # a tag is no heading of Markdown
         if not leaf.is_raw and not is_title:
-            anchor = ids.next_id(leaf.level, text.slugged, text.custom_id)
-        headings.append(Heading(leaf.level, text.shown, anchor, leaf.start + 1))
+            anchor = ids.next_id(leaf.level, slugged, custom_id)
+        headings.append(Heading(leaf.level, shown, anchor, leaf.start + 1))
     return tuple(headings)

@@ -60,34 +60,27 @@ class FrontMatter:
     nodes: dict[str, yaml.Node]
     end: int
 
-    def text(self, *names: str) -> str:
-        """Return the first of the named fields that is set, as text; empty if none is set.
+    def text(self, name: str) -> str:
+        """Return the value of a field as text; empty if it is not set.
 
         Raises:
             FrontMatterError: A field that Docusaurus defines is a list or a mapping. Any other such
                 field counts as not set.
         """
-        value = self.scalar(*names)
+        value = self.scalar(name)
         return "" if value is None else _to_text(value)
 
-    def scalar(self, *names: str) -> Scalar:
-        """Return the value of the first of the named fields that is set; None if none is set.
+    def scalar(self, name: str) -> Scalar:
+        """Return the value of a field; None if it is not set.
 
         Raises:
-            FrontMatterError: A field that Docusaurus defines is a list or a mapping. Any other such
-                field counts as not set.
+            FrontMatterError: As for `text`.
         """
-        for name in names:
-            node = self.nodes.get(name)
-            if node is None:
-                continue
-            if not isinstance(node, yaml.ScalarNode):
-                if name in _FOREIGN:
-                    continue
-                raise self._wrong_type(name, node, "one text or number, not a list or a mapping")
-            value = _read_scalar(node)
-            if value is not None:
-                return value
+        node = self.nodes.get(name)
+        if isinstance(node, yaml.ScalarNode):
+            return _read_scalar(node)
+        if node is not None and name not in _FOREIGN:
+            raise self._wrong_type(name, node, "one text or number, not a list or a mapping")
         return None
 
     def texts(self, *names: str, split: bool = False) -> tuple[str, ...]:
@@ -140,12 +133,6 @@ class FrontMatter:
         value = _read_scalar(node) if isinstance(node, yaml.ScalarNode) else None
         text = str(value).strip().lower()
         return text == "true" if text in {"true", "false"} else default
-
-    def section(self, name: str) -> FrontMatter:
-        """Return the fields inside the mapping `name`; no fields if its value is not a mapping."""
-        node = self.nodes.get(name)
-        fields = _read_mapping(node) if isinstance(node, yaml.MappingNode) else {}
-        return FrontMatter(self.doc_id, fields, self.end)
 
     def _read_entry(self, name: str, node: yaml.Node) -> str:
         if isinstance(node, yaml.MappingNode):
@@ -224,7 +211,11 @@ def read_front_matter(doc_id: str, source: str) -> FrontMatter:
     except yaml.YAMLError as error:
         if match.group(1).startswith("\n"):
             return FrontMatter(doc_id, {}, 0)
-        raise FrontMatterError(doc_id, *_describe(error)) from error
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None)
+        line = 1 if mark is None else mark.line + 2
+        problem = f"the YAML is not valid here: {problem or 'syntax error'}"
+        raise FrontMatterError(doc_id, problem, line) from error
     except RecursionError as error:
         raise FrontMatterError(doc_id, "it is nested too deeply. Use fewer levels", 1) from error
     return FrontMatter(doc_id, cast("dict[str, yaml.Node]", nodes), match.end())
@@ -285,12 +276,6 @@ def _refuse_repeated_keys(head: yaml.Node) -> None:
                 problem = f"the field {key.value!r:.60} appears twice. Remove one of them"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             known.add(key.value)
-
-
-def _describe(error: yaml.YAMLError) -> tuple[str, int]:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "syntax error"
-    return f"the YAML is not valid here: {problem}", mark.line + 2 if mark is not None else 1
 
 
 def _read_mapping(node: yaml.MappingNode) -> dict[str, yaml.Node]:
@@ -410,7 +395,9 @@ def is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
 
     The field `mdx: {format: ...}` in the front matter takes precedence over the site's setting.
     """
-    given = front_matter.section("mdx").text("format")
+    node = front_matter.nodes.get("mdx")
+    fields = _read_mapping(node) if isinstance(node, yaml.MappingNode) else {}
+    given = FrontMatter(doc_id, fields, 0).text("format")
     chosen = given if given in set(MarkdownFormat) else site.markdown_format.value
     if chosen == MarkdownFormat.DETECT:
         return posixpath.splitext(doc_id)[1] != ".md"

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag_pipeline.ingestion.markdown.constructs.html import begins_statement
-from rag_pipeline.ingestion.markdown.tags import (
-    Scanner,
-    find_literal,
-    find_tag_texts,
-    is_comment_expression,
-)
+from rag_pipeline.ingestion.markdown.scope import Scope
+from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression, read_literal
 from rag_pipeline_tests.growth import assert_linear
 
 
@@ -160,17 +156,15 @@ def test_unclosed_statements_take_linear_time() -> None:
     ],
 )
 def test_labels_titles_and_alternative_texts_of_a_tag_are_found(tag: str, texts: list[str]) -> None:
-    found = find_tag_texts(Scanner(tag, mdx=True), 0, len(tag))
-    assert [tag[start:end] for start, end in found] == texts
+    found = Scope().read_tag(Scanner(tag, mdx=True), 0, len(tag))
+    assert [piece.text or tag[piece.start : piece.end] for piece in found] == texts
 
 
 def test_string_expressions_and_comment_expressions_are_recognized() -> None:
-    for text, inner in (("{'a b'}", "a b"), ('{ "x" }', "x"), ("{`t`}", "t"), ("{' '}", " ")):
-        span = find_literal(text, 0, len(text))
-        assert span is not None
-        assert text[slice(*span)] == inner
-    for text in ("{a}", "{`a${b}`}", "{'a' + 'b'}"):
-        assert find_literal(text, 0, len(text)) is None
+    for text, inner in (("'a b'", "a b"), ('"x"', "x"), ("`t`", "t"), ("' '", " ")):
+        assert read_literal(text) == inner
+    for text in ("a", "`a${b}`", "'a' + 'b'"):
+        assert read_literal(text) is None
     assert is_comment_expression("{/* a */}")
     assert is_comment_expression("{/* a */ // b\n}")
     assert not is_comment_expression("{a /* b */}")

@@ -18,7 +18,7 @@ def _read(source: str, rules: str = "") -> tuple[str, tuple[str, ...]]:
     """Return the cleaned text of a page, and the components whose text cannot be read."""
     content = read_content(source, 0, {}, mdx=True, component_text=rules)
     text = "\n".join(block.text.strip() for block in content.blocks if block.text.strip())
-    return text, content.unread_tags
+    return text, tuple(content.scope.unread_tags)
 
 
 @pytest.mark.parametrize(

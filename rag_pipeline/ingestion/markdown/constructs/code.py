@@ -220,22 +220,17 @@ def _clean_tag_block(edits: BlockEdits, start: int, end: int) -> None:
         edits.replace(start, end, "")
         return
     attributes = read_attributes(edits.scanner, tag, place[0], edits.scope.find_value)
-    info = build_info(attributes)
-    code = source[place[0] : place[1]].strip()
-    if code.startswith("{") and code.endswith("}"):
-        code = edits.scope.resolve(code[1:-1], info)
-    edits.replace(start, end, fence_code(code, info) if code.strip() else "")
-
-
-def build_info(attributes: dict[str, str]) -> str:
-    """Return the text after the opening fence for the attributes of a code block's tag."""
     title = attributes.get("title", "")
     quote = "'" if '"' in title else '"'
     named = attributes.get("className", "").removeprefix("language-")
     language = attributes.get("language") or named or ("text" if title else "")
     shown = f"title={quote}{title}{quote}" if title else ""
-    parts = [language, shown, attributes.get("metastring", "")]
-    return " ".join(part for part in parts if part)
+    parts = (language, shown, attributes.get("metastring", ""))
+    info = " ".join(part for part in parts if part)
+    code = source[place[0] : place[1]].strip()
+    if code.startswith("{") and code.endswith("}"):
+        code = edits.scope.resolve(code[1:-1], info)
+    edits.replace(start, end, fence_code(code, info) if code.strip() else "")
 
 
 def fence_code(code: str, info: str) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it import MarkdownIt
+from mdit_py_plugins.footnote.index import footnote_ref
 
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.site.docusaurus import split_custom_id
 from rag_pipeline.ingestion.markdown.construct import Construct, Leaf
 from rag_pipeline.ingestion.markdown.constructs.html import HTML, JSX
-from rag_pipeline.ingestion.markdown.constructs.text import FOOTNOTES, PARAGRAPH, clean_text
+from rag_pipeline.ingestion.markdown.constructs.text import PARAGRAPH
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope
 from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression
 
@@ -31,15 +31,13 @@ _RAW_HEADING: Final = re.compile(
     r"(?P<text>.{0,1000}?)</h(?P=level)>(?:[ \t]*<[^<>\n]*>)*[ \t]*$",
     re.DOTALL | re.MULTILINE,
 )
-_RAW_OPENING: Final = re.compile(r"[ \t>*+-]*<h[1-6][\s>]")
-_RAW_ID: Final = re.compile(r"""\sid\s*=\s*["']([^"']+)["']""")
-_COMPONENT_OPENING: Final = re.compile(r"[ \t]*<Heading(?=\s|$)")
+_RAW_ID: Final = re.compile(r"""(?:^|\s)id\s*=\s*\{?\s*["']([^"']+)["']""")
+_PART_OPENING: Final = re.compile(r"[ \t>*+-]*<h[1-6][\s>]|[ \t]*<Heading(?=\s|$)")
 _COMPONENT: Final = re.compile(
-    r"[ \t]*<Heading\s(?P<attributes>[^<>]{0,1000}?)(?:/>|>(?P<text>.{0,1000}?)</Heading>)\s*",
+    r"""[ \t]*<Heading\s(?=[^<>]*\bas=\{?\s*["']h(?P<level>[1-6])["'])"""
+    r"""(?P<attributes>[^<>]{0,1000}?)(?:/>|>(?P<text>.{0,1000}?)</Heading>)\s*""",
     re.DOTALL,
 )
-_COMPONENT_LEVEL: Final = re.compile(r"""\bas=\{?\s*["']h([1-6])["']""")
-_COMPONENT_ID: Final = re.compile(r"""\bid=\{?\s*["']([^"']+)["']""")
 _COMPONENT_CHILDREN: Final = re.compile(r"""\bchildren=\{?\s*["']([^"']+)["']""")
 _MOST_HEADING_LEAVES: Final = 5
 _HIDDEN: Final = re.compile(
@@ -50,12 +48,11 @@ _TEXT_DIRECTIVE: Final = re.compile(
     r":(?P<name>[A-Za-z](?:[\w-]*[A-Za-z0-9])?)(?![\w-])(?::|(?P<label>\[[^\]]*\])?(?P<attributes>\{[^}]*\})?)",
     re.ASCII,
 )
-_FOOTNOTE: Final = re.compile(r"\[\^([^\]\s]+)\]")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def _clean(edits: BlockEdits, start: int, end: int) -> None:
-    clean_text(edits, start, end)
+    edits.clean_inline(start, end)
     for match in _OWN_ID.finditer(edits.source, start, end):
         edits.replace(match.start(), match.end(), "")
 
@@ -81,10 +78,18 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
     if not any("<h" in line or "<Heading" in line for line in lines):
         yield from leaves
         return
-    for leaf in _join_raw_headings(_join_components(leaves, lines), lines):
+    for leaf in _join_parts(leaves, lines):
         at, position = leaf.start, 0
         may_contain = leaf.construct is PARAGRAPH or leaf.construct is HTML
         text = "\n".join(lines[leaf.start : leaf.end]) if may_contain else ""
+        component = _COMPONENT.fullmatch(text) if leaf.construct is PARAGRAPH else None
+        if component is not None:
+            raw_id = _RAW_ID.search(component["attributes"])
+            children = _COMPONENT_CHILDREN.search(component["attributes"])
+            content = (component["text"] or "").strip() or (children[1] if children else "")
+            level, own_id = int(component["level"]), raw_id[1] if raw_id else None
+            yield Leaf(HEADING, at, leaf.end, level, content, own_id, is_raw=True)
+            continue
         if "<h" in text:
             text = _HIDDEN.sub(lambda match: _NOT_A_LINE_END.sub(" ", match.group()), text)
         for match in _RAW_HEADING.finditer(text):
@@ -99,97 +104,61 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
             yield leaf if at == leaf.start else Leaf(leaf.construct, at, leaf.end)
 
 
-def _join_components(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
-    """Join the blocks of each `<Heading as="h2" id="x">` component into one heading."""
-    pending: list[Leaf] = []
-    for leaf in leaves:
-        if pending and (leaf.start != pending[-1].end or len(pending) > _MOST_HEADING_LEAVES):
-            yield from pending
-            pending = []
-        begins = leaf.construct in {JSX, PARAGRAPH} and _COMPONENT_OPENING.match(lines[leaf.start])
-        if not pending and not begins:
-            yield leaf
-            continue
-        pending.append(leaf)
-        text = "\n".join(lines[pending[0].start : leaf.end])
-        if not text.rstrip().endswith(("/>", "</Heading>")):
-            continue
-        component = _COMPONENT.fullmatch(text)
-        level = component and _COMPONENT_LEVEL.search(component["attributes"])
-        if component is None or not level:
-            yield from pending
-        else:
-            raw_id = _COMPONENT_ID.search(component["attributes"])
-            children = _COMPONENT_CHILDREN.search(component["attributes"])
-            content = (component["text"] or "").strip() or (children[1] if children else "")
-            own_id, start = raw_id[1] if raw_id else None, pending[0].start
-            yield Leaf(HEADING, start, leaf.end, int(level[1]), content, own_id, is_raw=True)
-        pending = []
-    yield from pending
-
-
-def _join_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
-    """Join an HTML heading whose tags and text are on separate lines into one paragraph block.
+def _join_parts(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
+    """Join the blocks of an HTML heading, or of `<Heading as="h2" id="x">`, into a paragraph block.
 
     In MDX, an opening `<h2>`, the text and `</h2>` on separate lines are three blocks.
     """
     pending: list[Leaf] = []
     for leaf in leaves:
-        begins = leaf.construct is JSX and _RAW_OPENING.match(lines[leaf.start]) is not None
-        if begins or (pending and leaf.start != pending[-1].end):
+        if pending and (leaf.start != pending[-1].end or len(pending) > _MOST_HEADING_LEAVES):
             yield from pending
             pending = []
-        if not begins and not pending:
+        opening = _PART_OPENING.match(lines[leaf.start])
+        may_begin = leaf.construct is JSX or leaf.construct is PARAGRAPH
+        if not pending and not (may_begin and opening):
             yield leaf
             continue
         pending.append(leaf)
-        if len(pending) == len(("tag", "text", "tag")):
-            is_heading = pending[1].construct is PARAGRAPH and leaf.construct is JSX
-            joined = Leaf(PARAGRAPH, pending[0].start, leaf.end)
-            yield from [joined] if is_heading else pending
+        text = "\n".join(lines[pending[0].start : leaf.end])
+        is_raw = pending[0].construct is JSX and _RAW_HEADING.search(text) is not None
+        if is_raw or _COMPONENT.fullmatch(text):
+            yield Leaf(PARAGRAPH, pending[0].start, leaf.end)
             pending = []
     yield from pending
 
 
-@dataclass(frozen=True, slots=True)
-class HeadingText:
-    """The texts of one heading.
-
-    Attributes:
-        slugged: Text from which the site generates the heading's id if there is no `custom_id`.
-        shown: Text that a reader sees, with each run of white space reduced to one space.
-        custom_id: Id that the author gave the heading, as in `{#my-id}`; None without such an id.
-    """
-
-    slugged: str
-    shown: str
-    custom_id: str | None
-
-
-def read_heading(content: str, env: MutableMapping[str, Any], *, mdx: bool) -> HeadingText:
+def read_heading(
+    content: str, env: MutableMapping[str, Any], *, mdx: bool
+) -> tuple[str, str, str | None]:
     """Parse the inline Markdown of a heading into the texts for its id and for display.
 
     Args:
         content: Inline Markdown of the heading, without `#` marks or underline.
         env: Environment of the block parser, with link references and names of footnotes.
         mdx: True if `{...}` is an expression and tags are JSX, as in MDX.
+
+    Returns:
+        The text from which the site generates the heading's id; the text that a reader sees, with
+        each run of white space reduced to one space; and the id that the author gave the heading,
+        as in `{#my-id}`, or None.
     """
     tokens: list[Token] = []
     md = _build_parser(mdx=mdx)
     md.inline.parse(content.strip(), md, env, tokens)
     slugged, shown = _join(tokens)
-    if tokens and tokens[-1].type == "mdx_comment":
-        words = tokens[-1].content.strip("/* \t\n").split(" ")
-        if words[0].startswith("#") and len(words[0]) > 1:
-            return HeadingText(slugged, _collapse(shown), words[0][1:])
-    slugged, custom_id = split_custom_id(slugged)
-    return HeadingText(slugged, _collapse(split_custom_id(shown)[0]), custom_id)
+    is_comment = bool(tokens) and tokens[-1].type == "mdx_comment"
+    custom_id = tokens[-1].content.strip("/* \t\n").split(" ")[0] if is_comment else ""
+    if custom_id.startswith("#") and len(custom_id) > 1:
+        return slugged, " ".join(shown.split()), custom_id[1:]
+    slugged, own_id = split_custom_id(slugged)
+    return slugged, " ".join(split_custom_id(shown)[0].split()), own_id
 
 
 @lru_cache(maxsize=2)
 def _build_parser(*, mdx: bool) -> MarkdownIt:
     md = MarkdownIt("commonmark").enable("strikethrough")
-    md.inline.ruler.before("link", "footnote", _footnote)
+    md.inline.ruler.before("link", "footnote", footnote_ref)
     md.inline.ruler.before("entity", "directive", _text_directive)
     if mdx:
         md.disable(["html_inline", "autolink"])
@@ -217,25 +186,6 @@ def _join(tokens: Sequence[Token]) -> tuple[str, str]:
             shown.append(token.markup)
     text = "".join(shown)
     return "".join(slugged), text if text.strip() else "".join(alts)
-
-
-def _collapse(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _footnote(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Parse a footnote mark such as `[^1]` in a heading; return True if there is one.
-
-    The mark adds no text to the heading. The result is False if the page does not define the
-    footnote.
-    """
-    match = _FOOTNOTE.match(state.src, state.pos)
-    if match is None or match.group(1) not in state.env.get(FOOTNOTES, ()):
-        return False
-    if not silent:
-        state.push("footnote", "", 0)
-    state.pos = match.end()
-    return True
 
 
 def _text_directive(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature

@@ -18,15 +18,15 @@ from rag_pipeline.ingestion.markdown.construct import (
     begin_of,
     find_line,
 )
-from rag_pipeline.ingestion.markdown.constructs.text import clean_away, clean_text
-from rag_pipeline.ingestion.markdown.tags import SCANNER, Piece, find_literal, is_comment_expression
+from rag_pipeline.ingestion.markdown.constructs.text import clean_away
+from rag_pipeline.ingestion.markdown.edits import BlockEdits
+from rag_pipeline.ingestion.markdown.tags import SCANNER, Piece, is_comment_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from markdown_it.rules_block import StateBlock
 
-    from rag_pipeline.ingestion.markdown.edits import BlockEdits
     from rag_pipeline.ingestion.markdown.tags import Scanner
 
 
@@ -93,7 +93,11 @@ def _read_comment(state: StateBlock, start_line: int, end_line: int, silent: boo
 
 
 HTML: Final = Construct(
-    "html", clean_text, TextBlockKind.HTML, tokens=("html_block",), off_in_mdx=("html_block",)
+    "html",
+    BlockEdits.clean_inline,
+    TextBlockKind.HTML,
+    tokens=("html_block",),
+    off_in_mdx=("html_block",),
 )
 COMMENT: Final = Construct(
     "comment",
@@ -165,8 +169,6 @@ def _find_texts(edits: BlockEdits, start: int, end: int) -> Iterator[Piece]:
             continue
         if char == "<":
             yield from edits.scope.read_tag(scanner, at, close)
-        elif literal := find_literal(scanner.text, at, close):
-            yield Piece(*literal)
         elif value := edits.scope.resolve(scanner.text[at + 1 : close - 1]):
             yield Piece(at, close, value)
         at = close

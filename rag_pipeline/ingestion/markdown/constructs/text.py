@@ -22,12 +22,12 @@ from rag_pipeline.ingestion.markdown.construct import (
     begin_of,
     text_of,
 )
+from rag_pipeline.ingestion.markdown.edits import BlockEdits
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
     from rag_pipeline.ingestion.markdown.construct import ReadBlock
-    from rag_pipeline.ingestion.markdown.edits import BlockEdits
 
 
 _MOST_DIRECTIVES: Final = 40  # open directives that are tracked at the same time
@@ -108,26 +108,21 @@ def _clean_directive(edits: BlockEdits, start: int, end: int) -> None:
     leaf = _LEAF.match(edits.source, mark, end)
     if leaf is not None:
         edits.scope.unread.append(f"::{leaf['name']}")
-    title = _find_directive_title(edits.source, mark, end)
-    if title is None:
+    rest = _DIRECTIVE.match(edits.source, mark, end)
+    title_start = title_end = end if rest is None else rest.start("rest")
+    place = (edits.source, title_start, end)
+    titled = _LABEL.match(*place) or _TITLE.match(*place)
+    if titled is not None:
+        title_start, title_end = titled.span("title")
+    elif title_start == end or edits.source[title_start] == "{":
         edits.replace(start, end, "")
         return
+    else:
+        title_end = end
     # The marks and the indentation before the title keep it in its list item or quote.
-    title_start, title_end = title
     edits.replace(mark, title_start, "")
     edits.clean_inline(title_start, title_end)
     edits.replace(title_end, end, "")
-
-
-def _find_directive_title(source: str, mark: int, end: int) -> tuple[int, int] | None:
-    match = _DIRECTIVE.match(source, mark, end)
-    if match is None or match.start("rest") == end:
-        return None
-    rest = match.start("rest")
-    titled = _LABEL.match(source, rest, end) or _TITLE.match(source, rest, end)
-    if titled is not None:
-        return titled.span("title")
-    return None if source[rest] == "{" else (rest, end)
 
 
 DIRECTIVE: Final = Construct(
@@ -140,7 +135,8 @@ DIRECTIVE: Final = Construct(
 
 
 _START: Final = re.compile(r"(\${2,})([^$]*)")
-_ALONE: Final = re.compile(r"\s*(\${2,})[^$]+\1\s*")
+FORMULA: Final = re.compile(r"\s*(\${2,})[^$]+\1\s*")
+"""A paragraph that contains only one formula, `$$...$$`."""
 _OPEN_FROM: Final = "math_open_from"
 
 
@@ -177,11 +173,6 @@ def _is_outside(state: StateBlock, line: int) -> bool:
     return state.sCount[line] < state.blkIndent
 
 
-def is_displayed_formula(text: str) -> bool:
-    """Return True if a paragraph contains only one formula, `$$...$$`."""
-    return "$$" in text and _ALONE.fullmatch(text) is not None
-
-
 def _clean_formula(edits: BlockEdits, _start: int, _end: int) -> None:
     edits.keeps_blank_lines = True
 
@@ -204,17 +195,6 @@ FRONT_MATTER: Final = Construct("front_matter", clean_away)
 THEMATIC_BREAK: Final = Construct("thematic_break", clean_away, tokens=("hr",))
 MARKER: Final = Construct("marker", clean_away, text_kind=None)
 """The mark of an empty list item or quote. The parser creates no block for it."""
-
-
-FOOTNOTES: Final = "footnote_names"
-"""Key in the parser's environment for the names of the footnotes that a page defines."""
-
-_FOOTNOTE_DEFINITION: Final = re.compile(r"^ {0,3}\[\^([^\]\s]+)\]:", re.MULTILINE)
-
-
-def find_footnotes(body: str) -> frozenset[str]:
-    """Return the names of the footnotes that a page defines, such as `1` for `[^1]: text`."""
-    return frozenset(_FOOTNOTE_DEFINITION.findall(body))
 
 
 def _read_link_reference(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
@@ -277,17 +257,9 @@ def ignore_indent(rule: ReadBlock) -> ReadBlock:
     return read
 
 
-def clean_text(edits: BlockEdits, start: int, end: int) -> None:
-    """Record the edits that clean a block of Markdown text.
-
-    Tags, comments, escapes, the targets of links and hidden elements are removed.
-    """
-    edits.clean_inline(start, end)
-
-
 PARAGRAPH: Final = Construct(
     "paragraph",
-    clean_text,
+    BlockEdits.clean_inline,
     TextBlockKind.PARAGRAPH,
     tokens=("paragraph_open",),
     rules=(
@@ -299,7 +271,7 @@ PARAGRAPH: Final = Construct(
 
 def _clean_table(edits: BlockEdits, start: int, end: int) -> None:
     edits.keeps_escaped_bars = True
-    clean_text(edits, start, end)
+    edits.clean_inline(start, end)
 
 
 # markdown-it tries tables before lists, so it would make the mark of `1. a | b` part of a table.
