@@ -24,7 +24,7 @@ def assert_found(found: DetectedSite, site: PublicSite, notes: Sequence[str]) ->
         str(source): source.base_url + source.route_base_path for source in found.sources
     }
     assert routes == site.routes
-    assert {str(source) for source in found.sources if source.is_latest} == site.latest
+    assert {str(source) for source in found.sources if source.is_latest} == set(site.latest)
     assert len(found.notes) == len(notes)
     for note, text in zip(found.notes, notes, strict=True):
         assert text in note
