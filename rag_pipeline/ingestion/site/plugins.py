@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -392,101 +392,6 @@ _PLUGINS: Final = {"docusaurus-plugin-redoc", "redocusaurus/plugin"}
 _SPEC_FILE: Final = re.compile(r"(?:.+\.)?openapi\.(?:yaml|json)")
 _ROUTE_END: Final = re.compile(r"(?:(?:^|/)index)?\.openapi\.(?:yaml|json)$")
 _REMOTE: Final = re.compile(r"https?://")
-_DEFAULT_FOLDER: Final = "openapi"
-_DEFAULT_ROUTE: Final = "/api"
-
-
-def list_api_specs(
-    config: ObjectLiteral, site_dir: Path, docs_dir: Path, notes: list[str]
-) -> Iterator[Source]:
-    """Yield a source for each OpenAPI document with a page.
-
-    Args:
-        config: The configuration of the site.
-        site_dir: Folder of the site.
-        docs_dir: The docs folder of the site.
-        notes: Receives a sentence about each document that is left out.
-
-    Source:
-        redocusaurus 2.5: the preset names documents, or a folder with them.
-    """
-    root = find_root(site_dir)
-    taken: set[str] = set()
-    for stated in _list_specs(config, site_dir, notes):
-        try:
-            spec, route = (_read_text(stated, name) for name in ("spec", "route"))
-        except ValueError as error:
-            notes.append(describe_left_out("an OpenAPI document", str(error)))
-            continue
-        if not spec or not route:
-            continue  # without a route, the document has no page
-        path = Path(os.path.normpath(site_dir / spec))
-        if _REMOTE.match(spec) or not path.is_file() or not is_inside(path, root):
-            why = "it is not a file of the site"
-            notes.append(describe_left_out(f"the OpenAPI document {spec}", why))
-            continue
-        stem = re.sub(r"[^\w.-]+", "-", path.stem.removesuffix(".openapi")) or "api"
-        names = chain([stem], (f"{stem}-{number}" for number in count(2)))
-        name = next(one for one in names if one not in taken)
-        taken.add(name)
-        yield Source(
-            name=name,
-            folder=path.parent,
-            prefix=f"@site/{name}/" if (docs_dir / name).exists() else f"{name}/",
-            kind=SourceKind.API,
-            route_base_path=route.strip("/"),
-            include=(path.name,),
-        )
-
-
-def _list_specs(config: ObjectLiteral, site_dir: Path, notes: list[str]) -> Iterator[ObjectLiteral]:
-    """Yield the options of each instance of the plugin."""
-    for place in ("presets", "plugins"):
-        for plugin, options in _list_entries(config, place):
-            if plugin in _PLUGINS and isinstance(options, ObjectLiteral):
-                yield options
-            elif plugin == API_PRESET:
-                yield from _read_preset(options, site_dir, notes)
-
-
-def _read_preset(options: Literal, site_dir: Path, notes: list[str]) -> Iterator[ObjectLiteral]:
-    try:
-        specs, folder = take_value(options, "specs"), take_value(options, "openapi")
-        entries = specs if isinstance(specs, list) else [specs]
-        listed = [entry for entry in entries if isinstance(entry, ObjectLiteral)]
-        yield from listed
-        if not listed or isinstance(folder, ObjectLiteral):
-            yield from _read_folder(folder, site_dir)
-    except ValueError as error:
-        notes.append(describe_left_out("OpenAPI documents", str(error)))
-
-
-def _read_folder(options: Literal, site_dir: Path) -> Iterator[ObjectLiteral]:
-    """Yield the options of the documents in the folder that the preset searches."""
-    known = options if isinstance(options, ObjectLiteral) else ObjectLiteral()
-    folder = site_dir / (_read_text(known, "path") or _DEFAULT_FOLDER)
-    route = _read_text(known, "routeBasePath")
-    base = (_DEFAULT_ROUTE if route is None else route).rstrip("/")
-    for path in sorted(folder.rglob("*openapi.*")):
-        place = path.relative_to(folder).as_posix()
-        if _SPEC_FILE.fullmatch(path.name) and "node_modules" not in place:
-            own = _ROUTE_END.sub("", place)
-            yield ObjectLiteral({"spec": str(path), "route": f"{base}/{own}"})
-
-
-def _read_text(options: ObjectLiteral, name: str) -> str | None:
-    """Return an option that is a text; None if it is not given.
-
-    Raises:
-        ValueError: The option is computed. The message is a clause.
-    """
-    found = take_value(options, name)
-    return found if isinstance(found, str) else None
-
-
-def describe_left_out(what: str, why: str) -> str:
-    """Return a note about a part of the site whose pages are not indexed."""
-    return f"{LEFT_OUT} {what}, because {why}. Add it to [[sources]] in rag-pipeline.toml."
 
 
 @dataclass(frozen=True, slots=True)
@@ -558,6 +463,17 @@ class _Part:
         version = self.version.name if self.version else CURRENT
         return folder / (CURRENT if version == CURRENT else f"version-{version}")
 
+    def has_pages(self, folder: Path | None) -> bool:
+        """Return True if a folder exists and contains a file that can become a page."""
+        options = read_page_options(self.plugin)
+        patterns = make_patterns(options["include"], options["exclude"])
+        for parent, folders, files in os.walk(folder or ""):
+            place = Path(parent).relative_to(folder or "")
+            if any(patterns.builds((place / name).as_posix()) for name in files):
+                return True
+            folders[:] = [name for name in folders if patterns.reads_folder(name)]
+        return False
+
 
 def list_sources(
     config: ObjectLiteral, path: Path, docs_plugins: Sequence[ContentPlugin], *, only: bool
@@ -576,162 +492,225 @@ def list_sources(
     Raises:
         ConfigurationError: A folder is missing, or two sources collide.
     """
-    notes, site_dir = list[str](), path.parent
-    parts: list[_Part] = []
-    for plugin in docs_plugins[:1] if only else docs_plugins:
-        parts += _list_docs(plugin, notes)
-    if not only:
-        for kind in (SourceKind.BLOG, SourceKind.PAGES):
-            parts += _list_others(config, kind, path, parts, notes)
-        notes += _note_other_plugins(config, path)
-    for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
-        notes += note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].dir
+    found = _SourceList(config, path, docs_dir)
+    for plugin in docs_plugins[:1] if only else docs_plugins:
+        found.add_docs(plugin)
+    if not only:
+        found.add_others()
+    for part in {part.plugin.folder: part for part in found.parts}.values():
+        found.notes += note_unread_options(part.plugin, part.name)
     sources = [
-        _make_source(part, locale, docs_dir, site_dir)
-        for locale in _choose_locales(config, path, parts, notes)
-        for part in parts
+        found.make_source(part, locale) for locale in found.choose_locales() for part in found.parts
     ]
     if not only:
-        sources += list_api_specs(config, site_dir, docs_dir, notes)
+        sources += found.list_api_specs()
     if len(sources) == 1 and sources[0].folder == docs_dir and not sources[0].has_own_rules:
-        return (), notes
+        return (), found.notes
     try:
-        return read_sources(sources) or (), notes
+        return read_sources(sources) or (), found.notes
     except ValueError as error:
         problem, _, remedy = str(error).partition(". ")
         raise ConfigurationError(str(path), problem, remedy) from None
 
 
-def _list_docs(plugin: ContentPlugin, notes: list[str]) -> list[_Part]:
-    """Return the versions of an instance of the docs plugin."""
-    name = "docs" if plugin.plugin_id == DEFAULT_ID else plugin.plugin_id
-    if plugin.base_route.value is None:
-        notes.append(describe_left_out(name, plugin.base_route.problem))
-        return []
-    try:
-        versions = list_versions(plugin)
-    except ValueError as error:
-        notes.append(describe_left_out(f"versions of {name}", str(error)))
-        versions = [DocsVersion(CURRENT, "", "", is_last=True)]
-    is_versioned = [version.name for version in versions] != [CURRENT]
-    return [
-        _Part(
-            plugin,
-            name,
-            find_version_dir(plugin, version.name),
-            join_route(plugin.base_route, version.path),
-            version if is_versioned else None,
-        )
-        for version in versions
-    ]
+@dataclass(slots=True)
+class _SourceList:
+    """The parts of a site, while they are listed.
 
-
-def _list_others(
-    config: ObjectLiteral,
-    kind: SourceKind,
-    config_file: Path,
-    parts: Iterable[_Part],
-    notes: list[str],
-) -> list[_Part]:
-    """Return the blogs, or the folders of pages, that contain a Markdown file."""
-    taken, found = {part.name for part in parts}, []
-    for plugin in list_plugins(config, kind, config_file).plugins:
-        folder, name = plugin.dir, plugin.plugin_id
-        check_inside(folder, config_file)
-        if name == DEFAULT_ID:
-            name = kind.value
-        if name in taken:
-            name = f"{kind}-{name}"
-        if plugin.base_route.value is None:
-            notes.append(describe_left_out(name, plugin.base_route.problem))
-        elif _has_pages(folder, plugin):
-            found.append(_Part(plugin, name, folder, join_route(plugin.base_route, "")))
-    return found
-
-
-def _choose_locales(
-    config: ObjectLiteral, config_file: Path, parts: Sequence[_Part], notes: list[str]
-) -> list[Locale]:
-    """Return the locales that have translations, the default locale first."""
-    site_dir = config_file.parent
-    try:
-        default, *others = list_locales(config, site_dir)
-    except ValueError as error:
-        notes.append(describe_left_out("locales", str(error)))
-        return [Locale("", None)]
-    for locale in (default, *others):
-        if locale.folder is not None:
-            check_inside(locale.folder, config_file)
-    translated = []
-    for locale in others:
-        if any(_has_pages(part.find_translations(locale), part.plugin) for part in parts):
-            translated.append(locale)
-        else:
-            notes.append(
-                f"The locale {locale.name} has no translated page in "
-                f"{os.path.relpath(locale.folder or 'i18n', site_dir)}, so it is left out. "
-                "Translate a page, or remove it from `i18n.locales`."
-            )
-    if not translated:
-        default = Locale("", default.folder)
-    return [default, *translated]
-
-
-def _make_source(part: _Part, locale: Locale, docs_dir: Path, site_dir: Path) -> Source:
-    folder, fallback = part.folder, None
-    translations = part.find_translations(locale)
-    if translations is not None and (not locale.is_default or translations.is_dir()):
-        folder, fallback = translations, part.folder
-    version = part.version
-    is_docs_dir = part.folder == docs_dir and locale.is_default
-    own_folder = part.folder if locale.is_default else folder
-    return Source(
-        name=part.name,
-        folder=folder,
-        prefix="" if is_docs_dir else _choose_prefix(part.name, own_folder, docs_dir, site_dir),
-        kind=part.plugin.kind,
-        fallback=fallback,
-        route_base_path=part.route,
-        base_url=locale.base_url,
-        version=version.name if version else None,
-        version_label=version.label if version else None,
-        is_latest=version is None or version.is_last,
-        locale=locale.name or None,
-        is_default_locale=locale.is_default,
-        **read_page_options(part.plugin),
-    )
-
-
-def _choose_prefix(name: str, folder: Path, docs_dir: Path, site_dir: Path) -> str:
-    """Return the start of document ids: the path below the site, or the name for other folders.
-
-    If the docs folder has a folder with this path too, its documents would have the same ids.
+    Attributes:
+        config: The configuration.
+        path: Its file.
+        docs_dir: The docs folder, whose documents have ids without a prefix.
+        notes: Sentences about parts of the site that are left out.
+        parts: The folders of the default locale.
     """
-    place = Path(os.path.relpath(folder, site_dir))
-    prefix = f"{name}/" if place.parts[:1] == ("..",) else f"{place.as_posix()}/"
-    return f"@site/{prefix}" if (docs_dir / prefix).exists() else prefix
 
+    config: ObjectLiteral
+    path: Path
+    docs_dir: Path
+    notes: list[str] = field(default_factory=list)
+    parts: list[_Part] = field(default_factory=list)
 
-def _has_pages(folder: Path | None, plugin: ContentPlugin) -> bool:
-    """Return True if a folder exists and contains a file that can become a page."""
-    options = read_page_options(plugin)
-    patterns = make_patterns(options["include"], options["exclude"])
-    for parent, folders, files in os.walk(folder or ""):
-        place = Path(parent).relative_to(folder or "")
-        if any(patterns.builds((place / name).as_posix()) for name in files):
-            return True
-        folders[:] = [name for name in folders if patterns.reads_folder(name)]
-    return False
+    def leave_out(self, what: str, why: object) -> None:
+        """Note that the pages of a part of the site are not indexed."""
+        note = f"{LEFT_OUT} {what}, because {why}. Add it to [[sources]] in rag-pipeline.toml."
+        self.notes += [] if note in self.notes else [note]
 
+    def add_docs(self, plugin: ContentPlugin) -> None:
+        """Add the versions of an instance of the docs plugin."""
+        name = "docs" if plugin.plugin_id == DEFAULT_ID else plugin.plugin_id
+        base = plugin.base_route
+        if base.value is None:
+            self.leave_out(name, base.problem)
+            return
+        try:
+            versions = list_versions(plugin)
+        except ValueError as error:
+            self.leave_out(f"versions of {name}", error)
+            versions = [DocsVersion(CURRENT, "", "", is_last=True)]
+        is_versioned = [version.name for version in versions] != [CURRENT]
+        for version in versions:
+            folder, own = find_version_dir(plugin, version.name), version if is_versioned else None
+            self.parts.append(_Part(plugin, name, folder, join_route(base, version.path), own))
 
-def _note_other_plugins(config: ObjectLiteral, path: Path) -> Iterator[str]:
-    """Yield a note about each plugin that is not known, and one about those that are not read."""
-    lists = [list_plugins(config, kind, path) for kind in SourceKind if kind is not SourceKind.API]
-    yield from dict.fromkeys(describe_left_out(*one) for found in lists for one in found.left_out)
-    others = [*list_other_plugins(config)]
-    if others:
-        yield (
-            f"Not read: plugins of the site ({', '.join(others)}). If they build pages of Markdown "
-            "files, add the folders to [[sources]] in rag-pipeline.toml."
+    def add_others(self) -> None:
+        """Add the blogs and folders of pages that contain a Markdown file, and note the rest."""
+        lists = {
+            kind: list_plugins(self.config, kind, self.path)
+            for kind in (SourceKind.DOCS, SourceKind.BLOG, SourceKind.PAGES)
+        }
+        for kind in (SourceKind.BLOG, SourceKind.PAGES):
+            taken = {part.name for part in self.parts}
+            for plugin in lists[kind].plugins:
+                check_inside(plugin.dir, self.path)
+                name = kind.value if plugin.plugin_id == DEFAULT_ID else plugin.plugin_id
+                name = f"{kind}-{name}" if name in taken else name
+                part = _Part(plugin, name, plugin.dir, join_route(plugin.base_route, ""))
+                if plugin.base_route.value is None:
+                    self.leave_out(name, plugin.base_route.problem)
+                elif part.has_pages(plugin.dir):
+                    self.parts.append(part)
+        for found in lists.values():
+            for what, why in found.left_out:
+                self.leave_out(what, why)
+        if others := [*list_other_plugins(self.config)]:
+            self.notes.append(
+                f"Not read: plugins of the site ({', '.join(others)}). If they build pages of "
+                "Markdown files, add the folders to [[sources]] in rag-pipeline.toml."
+            )
+
+    def choose_locales(self) -> list[Locale]:
+        """Return the locales that have translations, the default locale first."""
+        site_dir = self.path.parent
+        try:
+            default, *others = list_locales(self.config, site_dir)
+        except ValueError as error:
+            self.leave_out("locales", error)
+            return [Locale("", None)]
+        for locale in (default, *others):
+            if locale.folder is not None:
+                check_inside(locale.folder, self.path)
+        translated = []
+        for locale in others:
+            if any(part.has_pages(part.find_translations(locale)) for part in self.parts):
+                translated.append(locale)
+            else:
+                self.notes.append(
+                    f"The locale {locale.name} has no translated page in "
+                    f"{os.path.relpath(locale.folder or 'i18n', site_dir)}, so it is left out. "
+                    "Translate a page, or remove it from `i18n.locales`."
+                )
+        return [default, *translated] if translated else [Locale("", default.folder)]
+
+    def make_source(self, part: _Part, locale: Locale) -> Source:
+        """Return the source of a part in a locale.
+
+        Its document ids begin with its path below the site, or with its name if it is elsewhere.
+        """
+        folder, fallback = part.folder, None
+        translations = part.find_translations(locale)
+        if translations is not None and (not locale.is_default or translations.is_dir()):
+            folder, fallback = translations, part.folder
+        version, is_default = part.version, locale.is_default
+        place = Path(os.path.relpath(part.folder if is_default else folder, self.path.parent))
+        prefix = f"{part.name}/" if place.parts[:1] == ("..",) else f"{place.as_posix()}/"
+        is_docs_dir = part.folder == self.docs_dir and is_default
+        return Source(
+            name=part.name,
+            folder=folder,
+            prefix="" if is_docs_dir else self.distinguish(prefix),
+            kind=part.plugin.kind,
+            fallback=fallback,
+            route_base_path=part.route,
+            base_url=locale.base_url,
+            version=version.name if version else None,
+            version_label=version.label if version else None,
+            is_latest=version is None or version.is_last,
+            locale=locale.name or None,
+            is_default_locale=is_default,
+            **read_page_options(part.plugin),
         )
+
+    def distinguish(self, prefix: str) -> str:
+        """Return a start of document ids that differs from those of folders of the docs folder."""
+        return f"@site/{prefix}" if (self.docs_dir / prefix).exists() else prefix
+
+    def list_api_specs(self) -> Iterator[Source]:
+        """Yield a source for each OpenAPI document with a page.
+
+        Source:
+            redocusaurus 2.5: the preset names documents, or a folder with them.
+        """
+        site_dir = self.path.parent
+        taken: set[str] = set()
+        for stated in self.list_specs():
+            try:
+                spec, route = (_read_text(stated, name) for name in ("spec", "route"))
+            except ValueError as error:
+                self.leave_out("an OpenAPI document", error)
+                continue
+            if not spec or not route:
+                continue  # without a route, the document has no page
+            path = Path(os.path.normpath(site_dir / spec))
+            is_inner = path.is_file() and is_inside(path, find_root(site_dir))
+            if _REMOTE.match(spec) or not is_inner:
+                self.leave_out(f"the OpenAPI document {spec}", "it is not a file of the site")
+                continue
+            stem = re.sub(r"[^\w.-]+", "-", path.stem.removesuffix(".openapi")) or "api"
+            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+            name = next(one for one in names if one not in taken)
+            taken.add(name)
+            yield Source(
+                name=name,
+                folder=path.parent,
+                prefix=self.distinguish(f"{name}/"),
+                kind=SourceKind.API,
+                route_base_path=route.strip("/"),
+                include=(path.name,),
+            )
+
+    def list_specs(self) -> Iterator[ObjectLiteral]:
+        """Yield the options of each instance of the plugin, which names one document."""
+        for place in ("presets", "plugins"):
+            for plugin, options in _list_entries(self.config, place):
+                if plugin in _PLUGINS and isinstance(options, ObjectLiteral):
+                    yield options
+                elif plugin == API_PRESET:
+                    try:
+                        yield from _read_preset(options, self.path.parent)
+                    except ValueError as error:
+                        self.leave_out("OpenAPI documents", error)
+
+
+def _read_preset(options: Literal, site_dir: Path) -> Iterator[ObjectLiteral]:
+    """Yield the documents that the preset names, or those in the folder that it searches.
+
+    Raises:
+        ValueError: They are computed. The message is a clause.
+    """
+    specs, stated = take_value(options, "specs"), take_value(options, "openapi")
+    entries = specs if isinstance(specs, list) else [specs]
+    listed = [entry for entry in entries if isinstance(entry, ObjectLiteral)]
+    yield from listed
+    if listed and not isinstance(stated, ObjectLiteral):
+        return
+    known = stated if isinstance(stated, ObjectLiteral) else ObjectLiteral()
+    folder = site_dir / (_read_text(known, "path") or "openapi")
+    route = _read_text(known, "routeBasePath")
+    base = ("/api" if route is None else route).rstrip("/")
+    for path in sorted(folder.rglob("*openapi.*")):
+        place = path.relative_to(folder).as_posix()
+        if _SPEC_FILE.fullmatch(path.name) and "node_modules" not in place:
+            own = _ROUTE_END.sub("", place)
+            yield ObjectLiteral({"spec": str(path), "route": f"{base}/{own}"})
+
+
+def _read_text(options: ObjectLiteral, name: str) -> str | None:
+    """Return an option that is a text; None if it is not given.
+
+    Raises:
+        ValueError: The option is computed. The message is a clause.
+    """
+    found = take_value(options, name)
+    return found if isinstance(found, str) else None
