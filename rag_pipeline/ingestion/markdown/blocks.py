@@ -17,25 +17,11 @@ from markdown_it.rules_core import StateCore
 
 from rag_pipeline.core.models import Block, Container, ParsedDoc, TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.construct import Leaf
-from rag_pipeline.ingestion.markdown.constructs.code import (
-    CODE,
-    CODE_TAG,
-    MDX_CODE_FENCE,
-    find_mdx_fences,
-)
+from rag_pipeline.ingestion.markdown.constructs import code, html
+from rag_pipeline.ingestion.markdown.constructs import text as prose
+from rag_pipeline.ingestion.markdown.constructs.code import MDX_CODE_FENCE, find_mdx_fences
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, split_raw_headings
-from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, ESM, EXPRESSION, HTML, JSX
-from rag_pipeline.ingestion.markdown.constructs.text import (
-    DIRECTIVE,
-    FORMULA,
-    FRONT_MATTER,
-    LINK_REFERENCE,
-    MARKER,
-    MATH,
-    PARAGRAPH,
-    TABLE,
-    THEMATIC_BREAK,
-)
+from rag_pipeline.ingestion.markdown.constructs.text import FORMULA, MARKER, PARAGRAPH
 from rag_pipeline.ingestion.markdown.tags import SCANNER, Scanner
 
 if TYPE_CHECKING:
@@ -47,23 +33,9 @@ if TYPE_CHECKING:
 _MAX_NESTING: Final = 40  # levels; deeper content becomes plain paragraphs
 
 CONSTRUCTS: Final = (
-    DIRECTIVE,
-    MATH,
-    ESM,
-    COMMENT,
-    CODE_TAG,
-    JSX,
-    EXPRESSION,
-    CODE,
-    MDX_CODE_FENCE,
-    THEMATIC_BREAK,
-    LINK_REFERENCE,
-    HTML,
-    HEADING,
-    TABLE,
-    PARAGRAPH,
-    MARKER,
-    FRONT_MATTER,
+    *(prose.DIRECTIVE, prose.MATH, html.ESM, html.COMMENT, code.CODE_TAG, html.JSX),
+    *(html.EXPRESSION, code.CODE, MDX_CODE_FENCE, prose.THEMATIC_BREAK, prose.LINK_REFERENCE),
+    *(html.HTML, HEADING, prose.TABLE, PARAGRAPH, MARKER, prose.FRONT_MATTER),
 )
 """All constructs, in the order in which the parser tries their rules."""
 
@@ -101,7 +73,7 @@ _KIND_OF_TOKEN: Final = {
     "ordered_list_open": TextBlockKind.LIST,
     "list_item_open": TextBlockKind.LIST_ITEM,
     "blockquote_open": TextBlockKind.QUOTE,
-    DIRECTIVE.name: TextBlockKind.ADMONITION,
+    prose.DIRECTIVE.name: TextBlockKind.ADMONITION,
 }
 _CLOSING: Final = frozenset(
     name.replace("_open", "_close") for name in _KIND_OF_TOKEN if name.endswith("_open")

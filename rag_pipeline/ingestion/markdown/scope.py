@@ -456,15 +456,14 @@ class _PropTexts:
     def read_literal(self, component: str, name: str, at: int, end: int, depth: int) -> bool:
         """Add the texts of a literal; return False if it is not a literal."""
         text, key = self.scanner.text, name
-        names = [name]  # of the arrays and objects around; empty for one without text
-        marks = [""]  # the brackets around
+        around = [(name, "")]  # arrays and objects: name, empty without text, and bracket
         in_row = False  # True after a text of an array that is inside an array
-        while at < end and names:
+        while at < end and around:
             token = _TOKEN.match(text, at, end)
             if token is None:
                 return False
             kind, at = str(token.lastgroup), token.end()
-            is_text = bool(names[-1]) and _is_text(
+            is_text = bool(around[-1][0]) and _is_text(
                 component, key, self.scope.component_text, described=True
             )
             if kind == "tag":
@@ -473,7 +472,7 @@ class _PropTexts:
                     return False
                 at = after
             elif kind == "mark":
-                key = _follow(token["mark"], names, marks, key if is_text else "")
+                key = _follow(token["mark"], around, key if is_text else "")
                 in_row = False
             elif kind != "blank":
                 colon = _COLON.match(text, at, end)
@@ -482,9 +481,9 @@ class _PropTexts:
                 elif not self._read_scalar(key, token, is_text=is_text, in_row=in_row):
                     return False
                 else:
-                    key = names[-1]
-                    in_row = marks[-2:] == ["[", "["]
-        return len(names) == 1
+                    key = around[-1][0]
+                    in_row = [mark for _, mark in around[-2:]] == ["[", "["]
+        return len(around) == 1
 
     def _read_scalar(self, key: str, token: re.Match[str], *, is_text: bool, in_row: bool) -> bool:
         """Add a string or number; return False for a name, whose value is not known.
@@ -571,15 +570,13 @@ class _PropTexts:
         return joined
 
 
-def _follow(mark: str, names: list[str], marks: list[str], name: str) -> str:
+def _follow(mark: str, around: list[tuple[str, str]], name: str) -> str:
     """Enter or leave an array or object called `name`; return the name of what follows."""
     if mark in "[{":
-        names.append(name)
-        marks.append(mark)
+        around.append((name, mark))
     elif mark in "]}":
-        names.pop()
-        marks.pop()
-    return names[-1] if names else ""
+        around.pop()
+    return around[-1][0] if around else ""
 
 
 def _read_shown(scanner: Scanner, start: int, close: int) -> list[Piece]:
