@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,164 +20,14 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering import Answer, Assistant
 
-_ROWS = "\n".join(
-    f"| `{part}.{name}` | {number} ms | Sets the {name} of the {part}. |"
-    for number, (part, name) in enumerate(
-        (part, name)
-        for part in ("brake", "servo", "wrist", "lidar", "pump", "lamp", "belt", "valve", "horn")
-        for name in ("mode", "delay", "gain", "offset", "level", "rate", "limit", "window")
-    )
-)
-PAGES = {
-    "docs/start.mdx": """---
-title: Start
----
-<Head>
-  <title>Start with the Zebra robot kit | internal draft name</title>
-</Head>
-
-Read this page first.
-
-## Install the package
-
-<InstallTabs command="add @arm/driver-next" />
-
-## Options of the driver
-
-<Param name="maxCurrent" type="number" defaultValue="3.5">Limits the current.</Param>
-
-## First run
-
-<Steps items={["Unlock the brake lever", "Press the green key twice"]} />
-
-<Callout text="Never stand inside the yellow circle." />
-
-<svg><title>Icon of a walrus</title></svg>
-
-<noscript>Turn on the scripts.</noscript>
-""",
-    "docs/install.mdx": """---
-title: Install the driver
----
-Choose your system.
-
-<Tabs>
-<TabItem value="linux" label="Linux">
-
-Add the package source first.
-
-### Signing key on Linux
-
-Import the key with the keyring tool before the first update.
-
-</TabItem>
-<TabItem value="windows" label="Windows">
-
-Run the installer with administrator rights; it restarts the spooler service.
-
-</TabItem>
-</Tabs>
-
-After both, the driver loads at the next boot.
-
-## Maintenance
-
-<details>
-<summary>Old machines</summary>
-
-#### Machines before 2015
-
-They need the legacy firmware image.
-
-</details>
-
-Clean the optical sensor every six months with ethanol.
-""",
-    "docs/tools/index.mdx": "---\ntitle: Tools\n---\n<DocCardList />\n",
-    "docs/tools/welder.md": """---
-title: Welding torch
-description: Join steel plates with the torch.
----
-The torch needs argon.
-""",
-    "docs/calibration/_category_.json": """{"label": "Calibration", "link": {"type":
-"generated-index", "description": "How to reach the factory accuracy of 0.05 millimetres."}}""",
-    "docs/calibration/zero.md": "---\ntitle: Zeroing\ndescription: Use the jig.\n---\nAttach it.\n",
-    "docs/settings.md": f"""---
-title: Settings of the machine
----
-## Reference
-
-| Setting | Default | Meaning |
-|---|---|---|
-{_ROWS}
-""",
-    "docs/open.api.mdx": """---
-title: "Open the gripper"
-api: eJyrVkrLz1eyUkpKLFKqBQAhpAQW
----
-<MethodEndpoint method={"post"} path={"/arms/{armId}/gripper/open"}>
-
-</MethodEndpoint>
-
-<Heading id={"request"} as={"h2"}>Request</Heading>
-
-<ParamsDetails parameters={[{"name":"armId","in":"path","required":true,
-"description":"Serial number of the arm","schema":{"type":"string"}}]}>
-
-</ParamsDetails>
-
-<Heading id={"responses"} as={"h2"}>
-  <Translate id="theme.openapi.responses.title">Responses</Translate>
-</Heading>
-
-<StatusCodes responses={{"200":{"description":"The gripper is open"},
-"409":{"description":"Another program holds the arm"}}}>
-
-</StatusCodes>
-""",
-    "docs/hydraulics.md": """---
-title: Hydraulics
----
-## Pressure circuit
-
-The circuit keeps the oil at 180 bar with a relief valve.
-
-![Circuit with relief valve](/img/circuit.png "Figure 4")
-
-## Cooling
-
-The radiator cools the oil after each shift.
-
-```mermaid
-graph LR
-  tank --> radiator
-```
-
-## Filter
-
-Replace the oil filter every 500 hours.
-
-![Remote](https://other.example/filter.png)
-""",
-    "static/img/circuit.png": "image",
-    "docs/launch.md": "---\nunlisted: true\n---\nThe Mark Two costs 900 euros.\n",
-}
+_SITE = Path(__file__).parents[1] / "fixtures" / "site-content"
 
 
 @pytest.fixture(scope="module")
 def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
     """An assistant for a site with the pages, which the local model embedded."""
     root = tmp_path_factory.mktemp("site")
-    for name, text in PAGES.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    (root / "docusaurus.config.js").write_text(
-        "module.exports={title:'T',url:'https://cards.example',baseUrl:'/',"
-        "presets:[['classic',{blog:false}]]};",
-        encoding="utf-8",
-    )
+    shutil.copytree(_SITE, root, dirs_exist_ok=True)
     own = {"DOCS_DIR": str(root / "docs"), "DATA_DIR": str(root / "data"), "HOME": str(root)}
     command = [sys.executable, "-m", "rag_pipeline.cli", "ingest"]
     done = subprocess.run(

@@ -18,42 +18,8 @@ from rag_pipeline.ingestion.parsing import parse_doc
 if TYPE_CHECKING:
     from rag_pipeline.core.models import Chunk, ParsedDoc
 
-_OPERATION: dict[str, Any] = {
-    "method": "patch",
-    "path": "/cranes/{craneId}/hook",
-    "summary": "Move the hook",
-    "description": "Moves the hook of one crane.",
-    "parameters": [
-        {
-            "name": "craneId",
-            "in": "path",
-            "required": True,
-            "description": "Number on the mast",
-            "schema": {"type": "string", "pattern": "^C[0-9]+$"},
-        },
-        {"name": "speed", "in": "query", "schema": {"type": "number", "default": 0.5}},
-    ],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["height"],
-                    "properties": {
-                        "height": {"type": "integer", "maximum": 40, "description": "In metres"},
-                        "mode": {"type": "string", "enum": ["slow", "fast"]},
-                        "load": {
-                            "type": "object",
-                            "properties": {"mass": {"type": "number", "minimum": 0}},
-                        },
-                    },
-                }
-            }
-        },
-    },
-    "responses": {"202": {"description": "The hook moves"}, "423": {"description": "Locked"}},
-}
+_FIXTURES = Path(__file__).parents[1] / "fixtures" / "api-pages"
+_OPERATION: dict[str, Any] = json.loads((_FIXTURES / "operation.json").read_bytes())
 
 
 def _pack(data: bytes) -> str:
@@ -75,60 +41,10 @@ def _chunk(
     return parsed, chunk_doc(parsed, ChunkLimits())
 
 
-def _components(operation: dict[str, Any]) -> str:
-    parameters, responses = operation["parameters"], operation["responses"]
-    body = {"title": "Body", "body": operation["requestBody"]}
-    given = " ".join(f"{name}={{{json.dumps(value)}}}" for name, value in body.items())
-    return f"""<Heading
-  as={{"h1"}}
-  className={{"openapi__heading"}}
-  children={{"Move the hook"}}
->
-</Heading>
-
-<MethodEndpoint
-  method={{"patch"}}
-  path={{"/cranes/{{craneId}}/hook"}}
-  context={{"endpoint"}}
->
-
-</MethodEndpoint>
-
-Moves the hook of one crane.
-
-<Heading
-  id={{"request"}}
-  as={{"h2"}}
->
-  <Translate id="theme.openapi.request.title">Request</Translate>
-</Heading>
-
-<ParamsDetails
-  parameters={{{json.dumps(parameters)}}}
->
-
-</ParamsDetails>
-
-<RequestSchema
-  {given}
->
-
-</RequestSchema>
-
-<Heading id="responses" as="h2" children="Responses" />
-
-<StatusCodes
-  id={{undefined}}
-  responses={{{json.dumps(responses)}}}
->
-
-</StatusCodes>
-"""
-
-
 def test_the_components_of_an_operation_are_text_under_their_headings() -> None:
+    components = (_FIXTURES / "components.mdx").read_text(encoding="utf-8")
     parsed, (intro, request, responses) = _chunk(
-        _make_page(_pack(json.dumps(_OPERATION).encode()), _components(_OPERATION))
+        _make_page(_pack(json.dumps(_OPERATION).encode()), components)
     )
     assert parsed.notes.warnings == ()
     assert parsed.notes.components == ()

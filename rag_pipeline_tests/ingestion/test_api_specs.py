@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,68 +17,13 @@ from rag_pipeline.ingestion.site.detection import detect_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rag_pipeline.core.models import Chunk, ParsedDoc
     from rag_pipeline.ingestion.site.detection import DetectedSite
 
-_YAML = """openapi: 3.0.3
-info:
-  title: Crane service
-  description: |
-    Controls cranes of a harbour.
-
-    # Authentication
-
-    Send the header `X-Crane-Key`.
-tags:
-  - name: Hook moves
-    description: Everything about the hook.
-paths:
-  /cranes/{craneId}/hook:
-    parameters:
-      - $ref: '#/components/parameters/craneId'
-    patch:
-      tags: [Hook moves]
-      operationId: moveHook
-      summary: Move the hook
-      description: |
-        Moves it.
-
-        ## Limits
-
-        Never over people.
-      parameters:
-        - {name: speed, in: query, schema: {type: number, default: 0.5, maximum: 2}}
-      requestBody:
-        required: true
-        content:
-          application/json:
-            schema: {$ref: 'schemas/hook.yaml#/Hook'}
-      responses:
-        '202': {description: The hook moves}
-        '423': {description: Another program holds the crane}
-  /health:
-    get:
-      summary: Ask for the state
-      responses: {'200': {description: It works}}
-components:
-  parameters:
-    craneId:
-      name: craneId
-      in: path
-      required: true
-      description: Number on the mast
-      schema: {type: string}
-"""
-_HOOK = """Hook:
-  type: object
-  required: [height]
-  properties:
-    height: {type: integer, maximum: 40, description: In metres}
-    next: {$ref: '#/Hook'}
-"""
-
+_FIXTURES = Path(__file__).parents[1] / "fixtures" / "api-pages"
+_YAML = (_FIXTURES / "crane.yaml").read_text(encoding="utf-8")
+_HOOK = (_FIXTURES / "schemas" / "hook.yaml").read_text(encoding="utf-8")
 
 _PLUGIN = (
     "plugins: ['content-docs', "

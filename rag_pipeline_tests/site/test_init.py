@@ -16,30 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.site
 
-COMPUTED = """
-console.log('{"config": "not the result"}');
-const name = ['man', 'ual'].join('');
-module.exports = async function create() {
-  return {
-    title: 'Manual', url: new URL('https://example.org').origin, baseUrl: `/${name}`,
-    trailingSlash: process.env.NODE_ENV === 'production' ? undefined : true,
-    markdown: {
-      format: ['det', 'ect'].join(''),
-      parseFrontMatter: async (parameters) => parameters.defaultParseFrontMatter(parameters),
-      preprocessor: ({fileContent}) => fileContent,
-    },
-    presets: [[require.resolve('@docusaurus/preset-classic'), {docs: {path: name}, blog: false}]],
-    i18n: {defaultLocale: 'en', locales: ['en'].concat('fr')},
-    plugins: [
-      [require('@docusaurus/plugin-content-docs').default, {
-        id: 'api', path: 'api', routeBasePath: 'api', exclude: [], numberPrefixParser: () => ({}),
-      }],
-      [require('@docusaurus/plugin-content-blog').default, {path: 'news', routeBasePath: 'n'}],
-      [require('@docusaurus/plugin-content-pages').default, {id: 'more', path: 'more'}],
-    ],
-  };
-};
-"""
+COMPUTED = (ROOT / "rag_pipeline_tests/fixtures/computed.config.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture
