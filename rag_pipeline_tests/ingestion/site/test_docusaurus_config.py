@@ -228,16 +228,6 @@ def test_a_site_beside_the_docs_folder_is_found(tmp_path: Path) -> None:
     assert settle_site(load(docs)).site.base_url == "https://example.org/manual/"
 
 
-def test_a_computed_value_with_a_fallback_is_a_guess(tmp_path: Path) -> None:
-    docs = write_site(tmp_path, CLASSIC.replace("'https://example.org'", "env ?? 'https://e.org'"))
-    config = read_config(tmp_path / "docusaurus.config.js", docs)
-    origins = {value.setting: value.origin for value in config.values}
-    assert config.site.base_url == "https://e.org/manual/"
-    assert origins["site_base_url"] is Origin.GUESS
-    assert origins["site_route_base_path"] is Origin.READ
-    assert origins["site_trailing_slash"] is Origin.DEFAULT
-
-
 def test_an_address_of_this_machine_is_no_guess_for_the_site(tmp_path: Path) -> None:
     computed = "process.env.URL ?? 'http://localhost:3000'"
     docs = write_site(tmp_path, CLASSIC.replace("'https://example.org'", computed))

@@ -62,11 +62,6 @@ def test_a_site_with_one_docs_folder_needs_no_sources(tmp_path: Path) -> None:
     assert site.is_complete
 
 
-def test_each_docs_folder_is_a_source_and_the_first_one_keeps_its_ids(tmp_path: Path) -> None:
-    site = detect(write(tmp_path, docs("", API), "docs/a.md", "api/a.md"))
-    assert [(str(one), one.prefix) for one in site.sources] == [("docs", ""), ("api", "api/")]
-
-
 def test_ids_do_not_collide_with_a_folder_of_the_docs(tmp_path: Path) -> None:
     site = detect(write(tmp_path, docs("", API), "docs/api/a.md", "api/a.md"))
     assert site.sources[1].prefix == "@site/api/"
