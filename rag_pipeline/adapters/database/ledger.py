@@ -20,7 +20,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols import IngestionProgress, LedgerEntry, LedgerFailure
-from rag_pipeline.core.site.addresses import RecordedSite, dump_sources, read_sources
+from rag_pipeline.core.site.addresses import RecordedSite, describe_source, read_sources
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
@@ -210,7 +210,8 @@ class SqlLedger:
 
     def record_site(self, site: RecordedSite) -> None:
         """Write the site for which the links of all indexed documents were built."""
-        stored = dataclasses.asdict(site.site) | {"sources": dump_sources(site.sources)}
+        sources = [describe_source(one, ".") for one in site.sources]
+        stored = dataclasses.asdict(site.site) | {"sources": sources}
         row = self._key | {"site": json.dumps(stored)}
         self._database.write(lambda used: used.change(_SITE, row))
 

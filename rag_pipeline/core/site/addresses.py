@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -135,8 +135,7 @@ def _expand(patterns: Sequence[str]) -> list[str]:
     try:
         return [one for pattern in patterns for one in expand(pattern, keep_escapes=True)]
     except ExpansionLimitException:
-        problem = "a pattern has more than 1,000 alternatives"
-        raise ValueError(problem) from None
+        raise ValueError("a pattern has more than 1,000 alternatives") from None
 
 
 def _can_be_folder(pattern: str) -> bool:
@@ -157,9 +156,6 @@ def _matches(matcher: WcMatcher[str] | None, path: str) -> bool:
 
 
 _FIELDS: Final = {field.name: field for field in fields(Source)}
-_NEEDED: Final = {
-    name for name, field in _FIELDS.items() if field.default is MISSING and name != "prefix"
-}
 _PATTERNS: Final = ("include", "exclude")
 _FOLDERS: Final = ("folder", "fallback")
 
@@ -205,11 +201,9 @@ def read_sources(value: object) -> tuple[Source, ...] | None:
         try:
             value = json.loads(value)
         except ValueError as error:
-            problem = f"it is not valid JSON ({error})"
-            raise ValueError(problem) from None
+            raise ValueError(f"it is not valid JSON ({error})") from None
     if not isinstance(value, list | tuple):
-        problem = "it is not a list of sources"
-        raise ValueError(problem)  # noqa: TRY004  # pydantic reports only a ValueError
+        raise ValueError("it is not a list of sources")  # noqa: TRY004  # pydantic reports only a ValueError
     sources = tuple(
         entry if isinstance(entry, Source) else _read_entry(entry, number)
         for number, entry in enumerate(value, start=1)
@@ -234,18 +228,6 @@ def relate_sources(sources: Iterable[Source], base: Path) -> tuple[Source, ...]:
     )
 
 
-def dump_sources(sources: Iterable[Source]) -> list[dict[str, str | bool | list[str]]]:
-    """Return sources as a list for JSON that `read_sources` accepts."""
-    return [
-        {
-            name: _write_value(value)
-            for name in _FIELDS
-            if (value := getattr(source, name)) is not None
-        }
-        for source in sources
-    ]
-
-
 def place_entries(entries: object, folder: Path) -> object:
     """Return the entries of a settings file with their folders joined to the file's folder.
 
@@ -256,25 +238,22 @@ def place_entries(entries: object, folder: Path) -> object:
     return [_place_entry(entry, folder) for entry in entries]
 
 
-def describe_source(source: Source, base: Path) -> dict[str, str | bool | list[str]]:
-    """Return a source as an entry of a settings file in `base`, without its default values."""
+def describe_source(source: Source, base: Path | str) -> dict[str, str | bool | list[str]]:
+    """Return a source as an entry that `read_sources` accepts, without its default values.
+
+    Its folders are relative to the folder `base`.
+    """
     entry: dict[str, str | bool | list[str]] = {}
     for name, field in _FIELDS.items():
         value = getattr(source, name)
         if name in _FOLDERS and value is not None:
             value = Path(os.path.relpath(value, base)).as_posix()
         if value != field.default:
-            entry[name] = _write_value(value)
+            plain = value if isinstance(value, bool) else str(value)
+            entry[name] = [*value] if isinstance(value, tuple) else plain
     if source.prefix == _choose_prefix(str(entry["folder"])):
         del entry["prefix"]
     return entry
-
-
-def _write_value(value: object) -> str | bool | list[str]:
-    """Return a value of a source as JSON and TOML can hold it."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value if isinstance(value, bool) else str(value)
 
 
 def _choose_prefix(folder: str) -> str | None:
@@ -310,8 +289,7 @@ def _read_entry(entry: object, number: int) -> Source:
     if isinstance(entry, dict):
         problem = next(_find_problems(entry), "")
     if problem or not isinstance(entry, dict):
-        message = f"{place} {problem}"
-        raise ValueError(message)
+        raise ValueError(f"{place} {problem}")
     values: dict[str, Any] = dict(entry)
     values.setdefault("prefix", _choose_prefix(values["folder"]))
     values["route_base_path"] = values.get("route_base_path", "").strip("/")
@@ -325,8 +303,7 @@ def _read_entry(entry: object, number: int) -> Source:
     try:
         make_patterns(values.get("include"), values.get("exclude"))
     except ValueError as error:
-        message = f"{place}: in `include` or `exclude`, {error}"
-        raise ValueError(message) from None
+        raise ValueError(f"{place}: in `include` or `exclude`, {error}") from None
     return Source(**values)
 
 
@@ -334,7 +311,7 @@ def _find_problems(entry: dict[str, object]) -> Iterator[str]:
     """Yield a clause for each part of an entry that is wrong, the most basic one first."""
     for name in sorted(entry.keys() - _FIELDS):
         yield f"has the unknown key `{name}`. The keys are {', '.join(_FIELDS)}"
-    for name in sorted(_NEEDED):
+    for name in ("folder", "name"):
         if not entry.get(name):
             yield f"lacks `{name}`"
     for name, value in entry.items():
