@@ -261,7 +261,14 @@ def _fill_gaps(leaves: Iterable[Leaf], lines: Sequence[str], body_line: int) -> 
     """
     at = body_line
     for leaf in [*leaves, Leaf(MARKER, len(lines), len(lines))]:
-        yield from _read_gap(lines, at, leaf.start)
+        while at < leaf.start:
+            first, is_mark = at, _MARKER_LINE.fullmatch(lines[at]) is not None
+            at += 1
+            if not lines[first].strip():
+                continue
+            while not is_mark and at < leaf.start and lines[at].strip():
+                at += 1
+            yield Leaf(MARKER if is_mark else PARAGRAPH, first, at)
         start, end = max(leaf.start, at), leaf.end
         while end > start and not lines[end - 1].strip():
             end -= 1
@@ -271,22 +278,6 @@ def _fill_gaps(leaves: Iterable[Leaf], lines: Sequence[str], body_line: int) -> 
             is_same = (start, end) == (leaf.start, leaf.end)
             yield leaf if is_same else replace(leaf, start=start, end=end)
             at = end
-
-
-def _read_gap(lines: Sequence[str], start: int, end: int) -> Iterator[Leaf]:
-    at = start
-    while at < end:
-        if not lines[at].strip():
-            at += 1
-            continue
-        if _MARKER_LINE.fullmatch(lines[at]):
-            yield Leaf(MARKER, at, at + 1)
-            at += 1
-            continue
-        first = at
-        while at < end and lines[at].strip():
-            at += 1
-        yield Leaf(PARAGRAPH, first, at)
 
 
 Piece: TypeAlias = "tuple[TextBlockKind | None, tuple[Container, ...], int, int, int, int, bool]"

@@ -66,11 +66,6 @@ class Element:
     inner_end: int
     end: int
 
-    @property
-    def is_container(self) -> bool:
-        """True if a section that begins in the element ends with it; False if it is hidden."""
-        return self.name in _CONTAINERS
-
     def read_label(self, scanner: Scanner, scope: Scope) -> str:
         """Return the label of a tab, as its tag or the tag of its tabs names it; else empty."""
         if self.name not in _TABS:
@@ -162,7 +157,7 @@ def split_at_containers(
     """
     cuts: set[int] = set()
     for element in elements:
-        if element.is_container:
+        if element.name in _CONTAINERS:
             line = bisect.bisect_right(starts, element.start) - 1
             mark = _LINE_START.match(source, starts[line])
             if mark is not None and mark.end() == element.start:
@@ -204,7 +199,7 @@ def find_around(
     following = 0
     for leaf, (start, end) in zip(leaves, spans, strict=True):
         while following < len(elements) and elements[following].start < end:
-            if elements[following].is_container:
+            if elements[following].name in _CONTAINERS:
                 opened.append(following)
             following += 1
         shown = [
@@ -288,11 +283,11 @@ def read_content(
     around = find_around(elements, leaves, spans, source)
     hidden: list[tuple[int, int]] = []  # the elements that are not inside another one
     for element in elements:
-        if not element.is_container and (not hidden or element.start >= hidden[-1][1]):
+        if element.name not in _CONTAINERS and (not hidden or element.start >= hidden[-1][1]):
             hidden.append((element.start, element.end))
     chains = find_chains(containers, (leaf.start for leaf in leaves))
     references = env.get("references", {})
-    scope = env[SCOPE] = Scope(values=dict(values), component_text=component_text)
+    scope = env[SCOPE] = Scope(values=dict(values), rules=component_text)
     for leaf, (start, end) in zip(leaves, spans, strict=True):
         if leaf.construct is ESM:
             read_statements(scope, source[start:end])

@@ -167,7 +167,7 @@ class Scope:
             or a file that is imported as text.
         values: Value of each expression that is known without running code.
         literals: Source of each array and object that the file exports, by its name.
-        component_text: The setting of the same name.
+        rules: The setting `COMPONENT_TEXT`.
         labels: Label of each tab that a `<Tabs>` tag lists, by the tab's value.
         uses: The uses of other files in the blocks that were cleaned, in order.
         left_out: Number of expressions without a known value.
@@ -180,7 +180,7 @@ class Scope:
     files: dict[str, Use] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     literals: dict[str, str] = field(default_factory=dict)
-    component_text: str = ""
+    rules: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     left_out: int = 0
@@ -339,7 +339,7 @@ class Scope:
         literal = self.literals.get(name, "")
         if expression.startswith("["):
             literal = expression.partition("].map(")[0] + "]"
-        text = read_strings(literal, self.component_text) if literal else None
+        text = read_strings(literal, self.rules) if literal else None
         self.uses += [Use("", component=DATA, text=text)] if text else []
 
 
@@ -420,14 +420,9 @@ class _PropTexts:
         has_content = not text.startswith("/>", close - 2)
         for name, first, last, is_expression in list_attributes(self.scanner, start, close):
             # A number in a tag around other content, such as `cols={2}`, arranges the content.
-            arranges = has_content and is_expression and _NUMBER.fullmatch(text, first, last)
-            if not _is_text(
-                component,
-                name,
-                self.scope.component_text,
-                described=described,
-                arranges=bool(arranges),
-            ):
+            is_number = is_expression and _NUMBER.fullmatch(text, first, last) is not None
+            facts = {"described": described, "arranges": has_content and is_number}
+            if not _is_text(component, name, self.scope.rules, **facts):
                 continue
             if is_expression:
                 self._read_value(component, name, first - 1, last + 1, depth)
@@ -444,9 +439,7 @@ class _PropTexts:
         if inner in self.scope.values:
             self._add(name, start, end, self.scope.values[inner])
         elif inner in self.scope.literals:
-            shown = read_strings(
-                self.scope.literals[inner], self.scope.component_text, component, name
-            )
+            shown = read_strings(self.scope.literals[inner], self.scope.rules, component, name)
             self._add(name, start, end, shown)
             self.is_unread |= shown is None
         elif not self.read_literal(component, name, start + 1, end - 1, depth):
@@ -464,7 +457,7 @@ class _PropTexts:
                 return False
             kind, at = str(token.lastgroup), token.end()
             is_text = bool(around[-1][0]) and _is_text(
-                component, key, self.scope.component_text, described=True
+                component, key, self.scope.rules, described=True
             )
             if kind == "tag":
                 after = self._read_jsx(token.start(), end, key, depth, is_text=is_text)
@@ -632,7 +625,7 @@ def read_strings(literal: str, rules: str, component: str = "", name: str = "tex
         component: Name of the component that shows the texts.
         name: Its attribute.
     """
-    texts = _PropTexts(Scanner(literal, mdx=True), Scope(component_text=rules))
+    texts = _PropTexts(Scanner(literal, mdx=True), Scope(rules=rules))
     if not texts.read_literal(component, name, 0, len(literal), 0):
         return None
     pieces = (piece for _, piece in texts.pieces)

@@ -146,7 +146,7 @@ class FrontMatter:
         return "" if value is None else _to_text(value)
 
     def _wrong_type(self, name: str, node: yaml.Node, wanted: str) -> FrontMatterError:
-        line = node.start_mark.line + 2
+        line = node.start_mark.line + 1
         return FrontMatterError(self.doc_id, f"{name} must be {wanted}", line)
 
 
@@ -156,16 +156,7 @@ class _FieldsHandler(YAMLHandler):
     A node keeps its line number and its original text.
     """
 
-    def split(self, text: str) -> tuple[str, str]:
-        """Split a source into its front matter and its body, at `---` lines as Docusaurus does.
-
-        Raises:
-            ValueError: The source has no front matter.
-        """
-        match = _FENCED.match(text)
-        if match is None:
-            raise ValueError("the text has no front matter")
-        return match.group(1), text[match.end() :]
+    FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)  # not in `----`, as in Docusaurus
 
     def load(self, fm: str, **_options: object) -> dict[str, object]:
         """Parse the YAML of a front matter, and return the node of each top-level field.
@@ -213,7 +204,7 @@ def read_front_matter(doc_id: str, source: str) -> FrontMatter:
             return FrontMatter(doc_id, {}, 0)
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None)
-        line = 1 if mark is None else mark.line + 2
+        line = 1 if mark is None else mark.line + 1
         problem = f"the YAML is not valid here: {problem or 'syntax error'}"
         raise FrontMatterError(doc_id, problem, line) from error
     except RecursionError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.ingestion.markdown.constructs.html import begins_statement
+from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import Scope
 from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression, read_literal
 from rag_pipeline_tests.growth import assert_linear
@@ -98,7 +98,7 @@ def test_unclosed_tags_and_braces_take_linear_time() -> None:
     ],
 )
 def test_an_import_is_distinguished_from_prose(*, text: str, is_esm: bool) -> None:
-    assert begins_statement(text) is is_esm
+    assert (read_content(text, 0, {}, mdx=True).blocks[0].kind == "esm") is is_esm
 
 
 @pytest.mark.parametrize(

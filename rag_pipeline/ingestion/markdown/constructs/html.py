@@ -30,18 +30,11 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.tags import Scanner
 
 
+# Prose may begin with the word "import" or "export" too.
 _START: Final = re.compile(
     r"""(?:import\s*(?:["'{*]|[\w$]+\s*,|[\w$]+\s+from\b|type\b)"""
     r"""|export\s*(?:[{*]|default\b|(?:const|let|var|function|class|async|type|interface)\s))"""
 )
-
-
-def begins_statement(text: str) -> bool:
-    """Return True if a text begins with an `import` or `export` statement.
-
-    Prose that begins with the word "import" or "export" returns False.
-    """
-    return _START.match(text) is not None
 
 
 def _read_statement(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
@@ -53,7 +46,7 @@ def _read_statement(state: StateBlock, start_line: int, end_line: int, silent: b
     if state.tShift[start_line] or state.blkIndent or state.src[start - 1 : start].strip():
         return False
     next_line = min(start_line + 1, end_line - 1)  # `from` may be there
-    if not begins_statement(state.src[start : state.eMarks[next_line]]):
+    if _START.match(state.src, start, state.eMarks[next_line]) is None:
         return False
     if silent:
         return True
