@@ -391,30 +391,36 @@ def _parse_module(path: Path, source: bytes) -> _Module:
         broken = next((node for node in _walk(root) if node.is_error or node.is_missing), root)
         name = "TypeScript" if is_typescript else "JavaScript"
         raise ModuleSyntaxError(f"line {broken.start_point.row + 1} is not valid {name}")
-    exported = _find_export(root)
+    exported, imports = _find_links(root)
     if exported is None:
         raise ModuleSyntaxError("it has neither `export default` nor `module.exports`")
     constants = _find_constants(root)
     named = constants.get(_text(exported), exported)
     exported, body = _find_returned(named if named.type in _FUNCTIONS else exported)
     constants |= _find_constants(body) if body is not None else {}
-    return _Module(path, exported, constants, _find_imports(root), _find_changes(root))
+    return _Module(path, exported, constants, imports, _find_changes(root))
 
 
-def _find_export(root: Node) -> Node | None:
-    """Return the expression that the module exports; the last one if there are several."""
-    found = None
+def _find_links(root: Node) -> tuple[Node | None, dict[str, str]]:
+    """Return the expression that a module exports, the last one of several, and its imports.
+
+    The imports are the modules in statements such as `import guides from "./guides"`, by name.
+    """
+    exported: Node | None = None
+    imports: dict[str, str] = {}
     for statement in root.named_children:
-        if statement.type == "export_statement":
-            if any(part.type == "default" for part in statement.children):
-                declared = statement.child_by_field_name("declaration")
-                found = statement.child_by_field_name("value") or declared
-        elif statement.named_children and statement.named_children[0].type == (
-            "assignment_expression"
-        ):
-            left, right = _split(statement.named_children[0])
-            found = right if _text(left) == "module.exports" else found
-    return found
+        first = statement.named_children[0] if statement.named_children else statement
+        source = statement.child_by_field_name("source")
+        if statement.type == "import_statement" and source is not None:
+            for name in first.named_children[:1]:
+                imports |= {_text(name): _text(source)[1:-1]} if name.type == "identifier" else {}
+        elif any(part.type == "default" for part in statement.children):
+            declared = statement.child_by_field_name("declaration")
+            exported = statement.child_by_field_name("value") or declared
+        elif first.type == "assignment_expression":
+            is_export = _text(first.named_children[0]) == "module.exports"
+            exported = first.named_children[-1] if is_export else exported
+    return exported, imports
 
 
 def _find_returned(exported: Node) -> tuple[Node, Node | None]:
@@ -446,19 +452,6 @@ def _find_constants(root: Node) -> dict[str, Node]:
     return constants
 
 
-def _find_imports(root: Node) -> dict[str, str]:
-    """Return the modules in statements such as `import guides from "./guides"`, by name."""
-    imports: dict[str, str] = {}
-    for statement in root.named_children:
-        source = statement.child_by_field_name("source")
-        clause = statement.named_children[0] if statement.named_children else None
-        if statement.type != "import_statement" or source is None or clause is None:
-            continue
-        if clause.named_children and clause.named_children[0].type == "identifier":
-            imports[_text(clause.named_children[0])] = _text(source)[1:-1]
-    return imports
-
-
 def _find_changes(root: Node) -> dict[str, dict[str, Node]]:
     """Return the expressions that may change a variable, by its name and property.
 
@@ -471,7 +464,7 @@ def _find_changes(root: Node) -> dict[str, dict[str, Node]]:
     for node in _walk(root):
         targets: list[Node] = []
         if node.type in {"assignment_expression", "augmented_assignment_expression"}:
-            targets = [_split(node)[0]]
+            targets = [node.named_children[0]]
         elif node.type == "call_expression":
             function, arguments = (
                 node.child_by_field_name(part) for part in ("function", "arguments")
@@ -505,10 +498,6 @@ def _walk(node: Node) -> Iterator[Node]:
 
 def _list_parts(node: Node) -> list[Node]:
     return [one for one in node.named_children if one.type != "comment"]
-
-
-def _split(assignment: Node) -> tuple[Node, Node]:
-    return assignment.named_children[0], assignment.named_children[-1]
 
 
 def _text(node: Node) -> str:
