@@ -104,7 +104,8 @@ def hold_lock(
 
 def _try_lock(path: Path, kind: int) -> int | None:
     """Return the descriptor of a locked file; None if another process holds the lock."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
+    access = os.O_RDONLY if kind == fcntl.LOCK_SH else os.O_RDWR  # a file that can only be read
+    file = os.open(path, access | os.O_CREAT, _MODE)
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
         if path.stat().st_ino == os.fstat(file).st_ino:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -70,15 +71,15 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Let the system refuse to open lock files for writing, as on a read-only disk.
+    """Let the system refuse to open lock files for writing, but not for reading.
 
     Root may write to files of any mode, so the error is raised in place of the system.
     """
     opened: list[Path] = []
 
-    def refuse(path: Path, kind: int) -> None:
+    def refuse(path: Path, kind: int) -> int | None:
         opened.append(path)
-        _raise_read_only(path, kind)
+        return _refuse_writing(path, kind)
 
     monkeypatch.setattr(local_files, "_try_lock", refuse)
     return opened
@@ -109,7 +110,7 @@ def test_a_copy_is_outdated_when_the_store_has_changed(
 ) -> None:
     reader = EdgeCatalog(tmp_path / "store", "book", 0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_files, "_try_lock", _raise_read_only)
+        patch.setattr(local_files, "_try_lock", _refuse_writing)
         copy = reader.open_current(SPACE)
     with closing(catalog.open_current(SPACE)) as store:
         store.upsert([make_point(2)])
@@ -117,14 +118,19 @@ def test_a_copy_is_outdated_when_the_store_has_changed(
     assert copy.count() == 1
     copy.close()
     with pytest.MonkeyPatch.context() as patch, closing(catalog.open_current(SPACE)):
-        patch.setattr(local_files, "_try_lock", _raise_read_only)
+        patch.setattr(local_files, "_try_lock", _refuse_writing)
         with pytest.raises(StoreLockedError, match="another process has"):
             reader.open_current(SPACE)
     assert list(temporary.iterdir()) == []
 
 
-def _raise_read_only(path: Path, _kind: int) -> None:
-    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+_try_lock = local_files._try_lock  # noqa: SLF001  # opens a lock file
+
+
+def _refuse_writing(path: Path, kind: int) -> int | None:
+    if kind != fcntl.LOCK_SH:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+    return _try_lock(path, kind)
 
 
 def test_questions_and_audits_work_on_a_read_only_mount(

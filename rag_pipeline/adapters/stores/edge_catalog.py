@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -149,8 +148,10 @@ def describe_file_errors(root: Path) -> Iterator[None]:
 def _open_copy(folder: Path, space: EmbeddingSpace) -> EdgeStore:
     copy = TemporaryDirectory(prefix="rag-pipeline-", ignore_cleanup_errors=True)
     shard = Path(copy.name, "shard")
+    lock = folder / "lock"
+    held = hold_lock(lock, 0.0, _LOCKED_ADVICE, shared=True) if lock.exists() else nullcontext()
     try:
-        with _lock_for_reading(folder / "lock"):
+        with held:
             blocks = sum(file.stat().st_blocks for file in _list_files(folder))  # holes have none
             check_space(Path(copy.name), blocks * 512, _MORE_ROOM)
             copied_at_ns = find_last_change(folder)
@@ -160,23 +161,6 @@ def _open_copy(folder: Path, space: EmbeddingSpace) -> EdgeStore:
     except BaseException:
         copy.cleanup()
         raise
-
-
-@contextmanager
-def _lock_for_reading(path: Path) -> Iterator[None]:
-    """Hold a lock file that cannot be written, so that a process that can write it waits.
-
-    Nothing is locked if the file is missing.
-    """
-    if not path.exists():
-        yield
-        return
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreLockedError(f"another process holds {path}. {_LOCKED_ADVICE}") from error
-        yield
 
 
 def _describe_wait(root: Path, timeout_s: float) -> StoreLockedError:
