@@ -72,7 +72,8 @@ def run_command() -> None:
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        progress = "; the next ingest continues from here" if _is_ingesting() else ""
+        is_ingesting = sys.argv[1:2] in (["ingest"], ["ingest-doc"])
+        progress = "; the next ingest continues from here" if is_ingesting else ""
         code = tell_failure("INTERRUPTED", f"stopped{progress}", INTERRUPTED)
     except BrokenPipeError:
         code = 1
@@ -102,8 +103,3 @@ def _advise_usage(message: str, context: Any) -> str:  # noqa: ANN401  # click's
         names.insert(0, context.info_name)
         context = context.parent
     return f"{text} See `{' '.join(['rag-pipeline', *names])} --help`"
-
-
-def _is_ingesting() -> bool:
-    """Return True if the command line names `ingest` or `ingest-doc`."""
-    return sys.argv[1:2] in (["ingest"], ["ingest-doc"])
