@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import logging
 import subprocess
 import sys
-from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +13,6 @@ from pydantic import SecretStr
 from rag_pipeline.adapters.connect import (
     choose_provider,
     connect_catalog,
-    connect_chat_model,
     connect_embedder,
 )
 from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK
@@ -25,21 +20,15 @@ from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import (
     ConfigurationError,
     MissingDependencyError,
-    RagPipelineError,
     StoreUnavailableError,
 )
-from rag_pipeline.core.protocols import ChatMessage
 from rag_pipeline.core.settings import EmbeddingProvider, load_settings
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel, EmbeddingSpace
-from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.adapters.chat_model import OpenAIChatModel
-
 KEY = "sk-secret-0123456789abcdef"
-HIDDEN = "hunter2-hunter2"
 
 
 pytestmark = pytest.mark.usefixtures("no_settings_from_outside")
@@ -223,45 +212,3 @@ def test_a_process_loads_only_the_client_that_it_uses(module: str, absent: list[
     code = f"import sys, {module}; print(*(set({absent}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
-
-
-@pytest.mark.parametrize("service", ["chat", "openai", "cohere", "qdrant"])
-def test_a_password_in_a_url_reaches_the_server_but_no_log(
-    service: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    with serve([Reply(400)]) as server:
-        url = server.url.replace("//", f"//user:{HIDDEN}@")
-        with pytest.raises(RagPipelineError) as caught:
-            ask_service(service, url)
-    login = base64.b64encode(f"user:{HIDDEN}".encode()).decode()
-    assert server.received[0].headers["authorization"] == f"Basic {login}"
-    assert HIDDEN not in str(caught.value)
-    assert [line for line in caplog.messages if HIDDEN in line or login in line] == []
-
-
-def ask_service(service: str, url: str) -> None:
-    """Send one request to the service with this URL, through the adapter of its settings."""
-    keys = load_settings(
-        openai_api_key=KEY, openai_base_url=url, cohere_api_key=KEY, cohere_base_url=url
-    )
-    match service:
-        case "chat":
-            model = connect_chat_model(keys)
-            assert model is not None
-            asyncio.run(read_first_piece(model))
-        case "qdrant":
-            catalog: Any = connect_catalog(load_settings(qdrant_url=url))
-            with closing(catalog._connection._client):  # noqa: SLF001  # the error keeps its socket
-                catalog.current_id()
-        case _:
-            if service == "cohere":
-                pytest.importorskip("cohere", reason="the cohere extra is not installed")
-            chosen = keys.model_copy(update={"embedding_provider": EmbeddingProvider(service)})
-            connect_embedder(chosen).embed_query("Why?")
-
-
-async def read_first_piece(model: OpenAIChatModel) -> str:
-    """Return the first piece of an answer of the chat model."""
-    async with aclosing(model.stream([ChatMessage("user", "Why?")])) as stream:
-        return await anext(stream)

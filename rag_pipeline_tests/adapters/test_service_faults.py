@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -30,6 +32,8 @@ from rag_pipeline_tests.loopback import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+HIDDEN = "hunter2-hunter2"
 
 
 class Kind(NamedTuple):
@@ -173,3 +177,17 @@ def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried(
             kind.call(server.url, [], 5.0)
         assert len(server.received) == 1
     check_message(caught.value)
+
+
+def test_a_password_in_a_url_reaches_the_server_but_no_log(
+    kind: Kind, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with serve([Reply(400)]) as server:
+        url = server.url.replace("//", f"//user:{HIDDEN}@")
+        with pytest.raises(RagPipelineError, match=r"at 127\.0\.0\.1:\d+ rejected") as caught:
+            kind.call(url, [], 5.0)
+    login = base64.b64encode(f"user:{HIDDEN}".encode()).decode()
+    assert server.received[0].headers["authorization"] == f"Basic {login}"
+    assert HIDDEN not in str(caught.value)
+    assert [line for line in caplog.messages if HIDDEN in line or login in line] == []

@@ -32,7 +32,6 @@ from rag_pipeline_tests.loopback import (
     LoopbackServer,
     Received,
     Reply,
-    find_closed_port,
     serve,
 )
 from rag_pipeline_tests.memory_client import connect_memory
@@ -204,14 +203,6 @@ def test_the_error_for_an_invalid_url_names_the_setting(url: str) -> None:
         connect_server(url, api_key="", timeout_s=1)
 
 
-def test_the_error_for_a_url_with_a_password_shows_only_the_host() -> None:
-    url = f"http://user:{KEY}@127.0.0.1:{find_closed_port()}"
-    with pytest.raises(StoreError) as caught:
-        open_store(connect(url)).count()
-    check_message(caught.value)
-    assert "127.0.0.1" in str(caught.value)
-
-
 def test_connections_are_reused_between_calls() -> None:
     with serve(answer_count) as server:
         store = open_store(connect(server))
@@ -333,56 +324,6 @@ def test_a_restart_of_a_server_that_has_answered_loses_no_call() -> None:
         store = open_store(connect(server))
         assert (store.count(), store.count()) == (3, 3)
         assert len(server.received) == 10
-
-
-def test_a_build_is_created_with_its_space_and_indexes() -> None:
-    space: dict[str, object] = {}
-
-    def answer(request: Received) -> Reply:
-        result: object = True
-        if request.method == "PUT" and "metadata" in (request.body or {}):
-            space.update(request.body)
-        elif request.path == "/aliases":
-            result = {"aliases": []}
-        elif request.path == "/collections":
-            result = {"collections": []}
-        elif request.path.endswith("/exists"):
-            result = {"exists": False}
-        elif request.method == "GET":
-            result = describe_collection(space)
-        elif "/index" in request.path:
-            result = {"operation_id": 1, "status": "completed"}
-        return Reply(body={"result": result, "status": "ok", "time": 0.0})
-
-    with serve(answer) as server:
-        store = QdrantCatalog(connect(server), "book").create(SPACE)
-        indexed = [r.body["field_name"] for r in server.received if "/index" in r.path]
-    assert store.space == SPACE
-    assert sorted(indexed) == ["chapter", "content_type", "doc_path", "module", "tags"]
-    assert set(space["vectors"]) == {"dense", "windows"}  # type: ignore[call-overload]  # JSON
-    assert space["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
-
-
-def test_a_server_that_does_not_store_metadata_is_too_old() -> None:
-    deleted: list[str] = []
-
-    def answer(request: Received) -> Reply:
-        result: object = True
-        if request.method == "DELETE":
-            deleted.append(request.path)
-        elif request.path == "/aliases":
-            result = {"aliases": []}
-        elif request.path == "/collections":
-            result = {"collections": []}
-        elif request.path.endswith("/exists"):
-            result = {"exists": False}
-        elif request.method == "GET":
-            result = describe_collection({})
-        return Reply(body={"result": result, "status": "ok", "time": 0.0})
-
-    with serve(answer) as server, pytest.raises(StoreError, match=r"1\.16"):
-        QdrantCatalog(connect(server), "book").create(SPACE)
-    assert len(deleted) == 1
 
 
 def describe_collection(created: dict[str, object]) -> dict[str, object]:

@@ -10,7 +10,7 @@ import pytest
 from rag_pipeline.adapters.stores.qdrant_catalog import Layout, QdrantCatalog, read_layout
 from rag_pipeline.adapters.stores.qdrant_connection import connect_server
 from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
-from rag_pipeline.core.errors import StoreUnavailableError
+from rag_pipeline.core.errors import StoreError, StoreUnavailableError
 from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline_tests.adapters.stores.test_qdrant_faults import describe_collection
@@ -27,25 +27,32 @@ MOVING = Reply(500, {"status": {"error": "Service internal error: shard 3 is not
 class Server:
     """A server that stores the configuration of one collection, as Qdrant does."""
 
-    def __init__(self, point_count: int = 0) -> None:
+    def __init__(self, point_count: int = 0, *, stores_metadata: bool = True) -> None:
         self.created: dict[str, Any] = {}
+        self.deleted: list[str] = []
+        self.indexed: set[str] = set()
         self.point_count = point_count
+        self.stores_metadata = stores_metadata
 
     def answer(self, request: Received) -> Reply:
+        lists = {"/aliases": {"aliases": []}, "/collections": {"collections": [{"name": BUILD}]}}
         result: object = True
-        if request.path == "/aliases":
-            result = {"aliases": []}
-        elif request.path == "/collections":
-            result = {"collections": [{"name": BUILD}]}
+        if request.path in lists:
+            result = lists[request.path]
         elif request.path.endswith("/exists"):
             result = {"exists": False}
         elif "/index" in request.path:
+            self.indexed.add(request.body["field_name"])
             result = {"operation_id": 1, "status": "completed"}
+        elif request.method == "DELETE":
+            self.deleted.append(request.path)
         elif request.method == "PATCH":
             for name, change in request.body["vectors"].items():
                 self.created["vectors"][name].update(change)
         elif request.method == "PUT":
             self.created.update(request.body)
+            if not self.stores_metadata:
+                del self.created["metadata"]
         elif request.method == "GET":
             result = describe_collection(self.created)
             result["points_count"] = self.point_count
@@ -59,6 +66,22 @@ def make_catalog(server: LoopbackServer, layout: Layout) -> QdrantCatalog:
 
 def find_changes(server: LoopbackServer) -> list[object]:
     return [request.body for request in server.received if request.method == "PATCH"]
+
+
+def test_a_build_is_created_with_its_space_and_indexes() -> None:
+    state = Server()
+    with serve(state.answer) as server:
+        assert make_catalog(server, Layout()).create(SPACE).space == SPACE
+    assert state.indexed == {"chapter", "content_type", "doc_path", "module", "tags"}
+    assert set(state.created["vectors"]) == {"dense", "windows"}
+    assert state.created["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
+
+
+def test_a_server_that_does_not_store_metadata_is_too_old() -> None:
+    state = Server(stores_metadata=False)
+    with serve(state.answer) as server, pytest.raises(StoreError, match=r"1\.16"):
+        make_catalog(server, Layout()).create(SPACE)
+    assert len(state.deleted) == 1
 
 
 def test_settings_choose_shards_replicas_and_quantized_vectors(tmp_path: Path) -> None:
