@@ -403,7 +403,7 @@ def call_with_retries(
     *,
     longest_wait_s: float,
     sleep: Callable[[float], None],
-    on_retry: Callable[[BaseException, float], None] = lambda _error, _wait_s: None,
+    before_sleep: Callable[[RetryCallState], None] | None = None,
 ) -> tuple[_Result, int]:
     """Call an action until it succeeds, fails permanently, or has failed three times.
 
@@ -416,18 +416,12 @@ def call_with_retries(
         action: Function that makes the call once and raises errors of this package.
         longest_wait_s: Upper limit in seconds for a single wait, including a requested one.
         sleep: Function that waits the given number of seconds, such as `time.sleep`.
-        on_retry: Function that is called before each wait with the error and the wait in seconds.
+        before_sleep: Function that is called before each wait with the error and the wait.
 
     Returns:
         The action's result and the number of retries.
     """
-
-    def tell(state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        if error is not None:
-            on_retry(error, state.upcoming_sleep)
-
-    retrying = Retrying(sleep=sleep, before_sleep=tell, **_plan_retries(longest_wait_s))
+    retrying = Retrying(sleep=sleep, before_sleep=before_sleep, **_plan_retries(longest_wait_s))
     result = retrying(action)
     return result, int(retrying.statistics["attempt_number"]) - 1
 

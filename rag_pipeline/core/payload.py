@@ -6,11 +6,11 @@ queries and commands, and docs/reference/payload.md.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 from rag_pipeline.core.errors import PayloadError
-from rag_pipeline.core.ids import hash_text, is_chunk_id
+from rag_pipeline.core.ids import hash_text, is_chunk_id, to_json
 from rag_pipeline.core.models import ContentType, Figure, TextBlock, TextBlockKind
 from rag_pipeline.core.sources import DEFAULT_EDITION, Edition
 
@@ -39,18 +39,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type of payload field, with the functions that check, write and read its values.
+    """A type of payload field, with the functions that check and read its values.
 
     Attributes:
         label: Name of the type in docs/reference/payload.md.
         accepts: Function that returns True if a stored value has the type.
-        write: Function that converts a Python value to the JSON value that is stored.
         read: Function that converts a stored value that `accepts` approved to a Python value.
     """
 
     label: str
     accepts: Callable[[object], bool]
-    write: Callable[[Any], Any] = lambda value: value
     read: Callable[[Any], object] = lambda value: value
 
 
@@ -74,7 +72,7 @@ def _is_figure(value: object) -> bool:
 
 
 KINDS: Final[dict[object, Kind]] = {
-    str: Kind("text", lambda value: isinstance(value, str), write=str),
+    str: Kind("text", lambda value: isinstance(value, str)),
     str | None: Kind("text or null", lambda value: value is None or isinstance(value, str)),
     bool: Kind("boolean", lambda value: isinstance(value, bool)),
     int: Kind("integer", _is_int),
@@ -84,13 +82,11 @@ KINDS: Final[dict[object, Kind]] = {
     tuple[str, ...]: Kind(
         "list of texts",
         lambda value: isinstance(value, list) and all(isinstance(entry, str) for entry in value),
-        write=list,
         read=tuple,
     ),
     tuple[TextBlock, ...]: Kind(
         "list of `{kind, start, end, start_line, end_line, opens_with_link}`",
         lambda value: isinstance(value, list) and all(map(_is_block, value)),
-        write=lambda blocks: [{**asdict(block), "kind": block.kind.value} for block in blocks],
         read=lambda blocks: tuple(
             TextBlock(**{**block, "kind": TextBlockKind(block["kind"])}) for block in blocks
         ),
@@ -98,7 +94,6 @@ KINDS: Final[dict[object, Kind]] = {
     tuple[Figure, ...]: Kind(
         "list of `{kind, address, text, caption, line}`",
         lambda value: isinstance(value, list) and all(map(_is_figure, value)),
-        write=lambda figures: [asdict(figure) for figure in figures],
         read=lambda figures: tuple(Figure(**figure) for figure in figures),
     ),
 }
@@ -293,16 +288,15 @@ class PayloadField:
         return self.declared.source == "edition"
 
 
-def _resolve_fields() -> tuple[PayloadField, ...]:
-    shown = ChunkMetadata.__dataclass_fields__
-    hints = get_type_hints(_HiddenFields, include_extras=True)
-    return tuple(
-        PayloadField(name, KINDS[hint.__origin__], hint.__metadata__[0], name in shown)
-        for name, hint in hints.items()
+PAYLOAD_FIELDS: Final = tuple(
+    PayloadField(
+        name,
+        KINDS[hint.__origin__],
+        hint.__metadata__[0],
+        shown=name in ChunkMetadata.__dataclass_fields__,
     )
-
-
-PAYLOAD_FIELDS: Final = _resolve_fields()
+    for name, hint in get_type_hints(_HiddenFields, include_extras=True).items()
+)
 """All payload fields, in the order of their declarations."""
 
 FILTERS: Final = {
@@ -340,7 +334,7 @@ def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload
         if field.declared.source != "writing":
             value = getattr(origins[field.declared.source], field.name)
             if not (field.may_lack and value == getattr(DEFAULT_EDITION, field.name)):
-                payload[field.name] = field.kind.write(value)
+                payload[field.name] = to_json(value)
     return payload
 
 

@@ -36,11 +36,8 @@ _LOG: Final = logging.getLogger(__name__)
 IN_FLIGHT: Final = 8
 """Largest number of requests that one embedder has open at a time, over all its callers."""
 
-PASSAGE_WAIT_S: Final = 60.0
-"""Longest single wait while documents are embedded, because rate limits count per minute."""
-
-QUERY_WAIT_S: Final = 2.0
-"""Longest single wait while a question is embedded, because a reader is waiting."""
+LONGEST_WAIT_S: Final = {"document": 60.0, "query": 2.0}
+"""Longest single wait: rate limits count per minute, but a reader waits for a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +262,7 @@ class ServiceEmbedder(ABC):
 
         def embed(batch: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
             try:
-                return self._embed(batch, "document", PASSAGE_WAIT_S, failures)
+                return self._embed(batch, "document", failures)
             except BaseException as error:  # an interrupt stops the other threads too
                 failures.append(error)
                 raise
@@ -295,16 +292,12 @@ class ServiceEmbedder(ABC):
         while tokens > self._model.max_input_tokens:
             text = text[: len(text) * self._model.max_input_tokens // tokens]
             tokens = self.count_tokens([text])[0]
-        rows, _ = self._embed([text], "query", QUERY_WAIT_S, ())
+        rows, _ = self._embed([text], "query", ())
         query: FloatVector = rows[0]
         return query
 
     def _embed(
-        self,
-        batch: Sequence[str],
-        purpose: Purpose,
-        longest_wait_s: float,
-        failures: Sequence[object],
+        self, batch: Sequence[str], purpose: Purpose, failures: Sequence[object]
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed one batch with retries; return its vectors, of unit length, and the usage.
 
@@ -315,7 +308,7 @@ class ServiceEmbedder(ABC):
         halves = _halve(batch) if self._exceeds_limit(batch, purpose) else None
         if halves is None:
             try:
-                return self._embed_whole(batch, purpose, longest_wait_s, failures)
+                return self._embed_whole(batch, purpose, failures)
             except EmbeddingTooLargeError as error:
                 halves = _halve(batch)
                 if halves is None:
@@ -323,9 +316,7 @@ class ServiceEmbedder(ABC):
                 self._learn_limit(str(error), batch)
             if len(batch) > 1:
                 self._batch_size = min(self._batch_size, max(len(half) for half in halves))
-        rows, cost = zip(
-            *(self._embed(half, purpose, longest_wait_s, failures) for half in halves), strict=True
-        )
+        rows, cost = zip(*(self._embed(half, purpose, failures) for half in halves), strict=True)
         usage = cost[0] + cost[1] + EmbeddingUsage(requests=1)
         if len(batch) > 1:
             return np.concatenate(rows), usage
@@ -348,11 +339,7 @@ class ServiceEmbedder(ABC):
             self._asks_limit, self._longest = False, int(found[1])
 
     def _embed_whole(
-        self,
-        batch: Sequence[str],
-        purpose: Purpose,
-        longest_wait_s: float,
-        failures: Sequence[object],
+        self, batch: Sequence[str], purpose: Purpose, failures: Sequence[object]
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         texts = [self._prefix[purpose] + text for text in batch]
 
@@ -365,13 +352,13 @@ class ServiceEmbedder(ABC):
         with self._slots:
             (vectors, charged), retries = call_with_retries(
                 request,
-                longest_wait_s=longest_wait_s,
+                longest_wait_s=LONGEST_WAIT_S[purpose],
                 sleep=self._sleep,
-                on_retry=lambda error, wait_s: _LOG.log(
+                before_sleep=lambda state: _LOG.log(
                     logging.WARNING if purpose == "document" else logging.DEBUG,
                     "%s. The next try is in %.1f s",
-                    error,
-                    wait_s,
+                    state.outcome and state.outcome.exception(),
+                    state.upcoming_sleep,
                 ),
             )
         self._has_answered = True

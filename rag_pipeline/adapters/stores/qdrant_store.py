@@ -83,15 +83,15 @@ class QdrantStore(EngineStore):
         return IndexFacts(info.points_count or 0, fields)
 
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
-        operations = [
-            models.OverwritePayloadOperation(
-                overwrite_payload=models.SetPayload(payload=payload, points=[int(point_id)])
-            )
-            for point_id, payload in payloads.items()
-        ]
-        for batch in split_by_size(operations, _measure_operation):
+        for batch in split_by_size(payloads.items(), lambda entry: measure_payload(entry[1])):
+            operations = [
+                models.OverwritePayloadOperation(
+                    overwrite_payload=models.SetPayload(payload=payload, points=[int(point_id)])
+                )
+                for point_id, payload in batch
+            ]
             self._send_in_parts(
-                batch,
+                operations,
                 lambda part: methodcaller(
                     "batch_update_points", self._collection_id, update_operations=part, wait=True
                 ),
@@ -290,10 +290,6 @@ def write_filter(where: PointFilter) -> dict[str, Any] | None:
 
 def _read_hits(answers: Sequence[Sequence[_Hit]]) -> list[Hits]:
     return [[(check_id(point_id), score) for point_id, score, _ in hits] for hits in answers]
-
-
-def _measure_operation(operation: models.OverwritePayloadOperation) -> int:
-    return measure_payload(operation.overwrite_payload.payload)
 
 
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:

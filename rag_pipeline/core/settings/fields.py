@@ -448,7 +448,12 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_chunk_sizes(self) -> Self:
-        rules.check_chunk_sizes(self.chunk_limits)
+        if not self.chunk_min_tokens <= self.chunk_target_tokens <= self.chunk_max_tokens:
+            problem = "CHUNK_MIN_TOKENS <= CHUNK_TARGET_TOKENS <= CHUNK_MAX_TOKENS is not true"
+            raise ValueError(problem)
+        if self.chunk_overlap_tokens >= self.chunk_min_tokens:
+            problem = "CHUNK_OVERLAP_TOKENS must be smaller than CHUNK_MIN_TOKENS"
+            raise ValueError(problem)
         return self
 
     @property

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
 
-from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings
+from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source
 
@@ -83,20 +83,6 @@ def _close_base_url(url: str | None) -> str | None:
         problem = "it is not a path such as /my-book/ nor an http(s) address"
         raise ValueError(problem)
     return url if url.endswith("/") else url + "/"
-
-
-def check_chunk_sizes(limits: ChunkLimits) -> None:
-    """Check that the sizes of chunks fit together.
-
-    Raises:
-        ValueError: The minimum exceeds the target, or the target exceeds the maximum.
-    """
-    if not limits.min_tokens <= limits.target_tokens <= limits.max_tokens:
-        problem = "CHUNK_MIN_TOKENS <= CHUNK_TARGET_TOKENS <= CHUNK_MAX_TOKENS is not true"
-        raise ValueError(problem)
-    if limits.overlap_tokens >= limits.min_tokens:
-        problem = "CHUNK_OVERLAP_TOKENS must be smaller than CHUNK_MIN_TOKENS"
-        raise ValueError(problem)
 
 
 def _check_name(text: str) -> str:
