@@ -24,7 +24,7 @@ from rag_pipeline.core.site.addresses import RecordedSite, describe_source, read
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from rag_pipeline.core.ids import DocId
@@ -349,15 +349,14 @@ class BookState:
 
         lock = self.locks.watch(_PROGRESS + run_id)
         try:
-            self._end_dead_announcements()
+            self._end_announcements()
             announce(0, 0)
             yield announce
         finally:
             lock.release()
             # A server may see the lock as held for a moment after it was released.
             with suppress(StoreError):  # the next ingestion deletes the row too
-                self._end_announcements([run_id])
-                self._end_dead_announcements()
+                self._end_announcements(run_id)
 
     def read_progress(self) -> IngestionProgress | None:
         """Return how far the running ingestions of the book are; None if no ingestion is running.
@@ -377,8 +376,8 @@ class BookState:
         """
         query = "select collection, docs_dir, data_dir from books where state_name = :state_name"
         places = str(docs_dir.resolve()), str(data_dir.resolve())
-        row = dict(zip(("collection", "docs_dir", "data_dir"), (collection, *places), strict=True))
-        row["state_name"] = self.state_name
+        row = {"state_name": self.state_name, "collection": collection}
+        row["docs_dir"], row["data_dir"] = places
         found = self.database.read(lambda used: [tuple(one) for one in used.rows(query, row)])
         if found and self.state_name and found[0][0] != collection:
             raise ConfigurationError(
@@ -398,14 +397,12 @@ class BookState:
         held = self.locks.find_held([_PROGRESS + row[0] for row in rows])
         return [(row, _PROGRESS + row[0] in held) for row in rows]
 
-    def _end_dead_announcements(self) -> None:
+    def _end_announcements(self, *run_ids: str) -> None:
+        """Delete the rows of these runs, and those of processes that are dead."""
         dead = [row[0] for row, is_living in self._read_announcements() if not is_living]
-        if dead:
-            self._end_announcements(dead)
-
-    def _end_announcements(self, run_ids: Sequence[str]) -> None:
-        rows = [{"state_name": self.state_name, "run_id": run_id} for run_id in run_ids]
-        self.database.write(lambda used: used.change(_END, rows), is_durable=False)
+        rows = [{"state_name": self.state_name, "run_id": one} for one in {*run_ids, *dead}]
+        if rows:
+            self.database.write(lambda used: used.change(_END, rows), is_durable=False)
 
 
 def open_book_state(
