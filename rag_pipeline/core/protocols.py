@@ -260,28 +260,6 @@ class Rating:
     note: str = ""
 
 
-class QuestionLog(Protocol):
-    """The log of answers and ratings. All methods may raise QuestionLogError."""
-
-    def add_answers(self, answers: Sequence[LoggedAnswer]) -> None:
-        """Store answers. An answer with an id that is stored already is replaced."""
-
-    def add_rating(self, rating: Rating) -> bool:
-        """Store a rating and return True, or return False if the answer is not in the log."""
-
-    def read_answers(self) -> list[LoggedAnswer]:
-        """Return all answers, oldest first."""
-
-    def read_ratings(self) -> list[Rating]:
-        """Return all ratings, oldest answer first."""
-
-    def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
-        """Delete one answer or all answers of a conversation, with ratings; return their number."""
-
-    def close(self) -> None:
-        """Close the connection to the database. A second call does nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """The models, stores and files that an ingestion uses. The settings decide which they are.

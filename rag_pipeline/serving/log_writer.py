@@ -16,7 +16,8 @@ from rag_pipeline.retrieval.queries import Mode
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog, Rating
+    from rag_pipeline.adapters.database.questions import SqlQuestionLog
+    from rag_pipeline.core.protocols import LoggedAnswer, Rating
 
 _BATCH: Final = 500
 _TRIES: Final = 3
@@ -43,7 +44,7 @@ class LogWriter(Closing):
 
     def __init__(
         self,
-        log: QuestionLog,
+        log: SqlQuestionLog,
         on_failure: Callable[[Exception], None],
         capacity: int = 10_000,
         find_page: Callable[[str], str | None] | None = None,

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog
+    from rag_pipeline.adapters.database.questions import SqlQuestionLog
+    from rag_pipeline.core.protocols import LoggedAnswer
 
 
-def open_log(folder: Path) -> QuestionLog:
+def open_log(folder: Path) -> SqlQuestionLog:
     """Return the question log of a book in the folder."""
     log = open_question_log(make_log_settings(folder))
     assert log
@@ -95,7 +96,7 @@ def test_a_locked_log_never_delays_recording(tmp_path: Path) -> None:
 class WatchedLog:
     """A question log that tells when its writer begins to write answers."""
 
-    def __init__(self, log: QuestionLog) -> None:
+    def __init__(self, log: SqlQuestionLog) -> None:
         self._log = log
         self.began = Event()
 
@@ -118,7 +119,7 @@ def test_a_rating_fails_while_the_log_is_locked_and_its_answer_is_kept(
     path = make_log_settings(tmp_path).state_dir / DATABASE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        writer = LogWriter(cast("QuestionLog", log), lambda _: None)
+        writer = LogWriter(cast("SqlQuestionLog", log), lambda _: None)
         writer.record(make_logged("first"))
         assert log.began.wait(30)
         writer.record(make_logged("second"))

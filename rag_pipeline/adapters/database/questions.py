@@ -17,7 +17,7 @@ from rag_pipeline.adapters.database.sqlite import SqliteDatabase
 from rag_pipeline.adapters.local_files import is_damage
 from rag_pipeline.core.errors import QuestionLogError, StoreError, require_packages
 from rag_pipeline.core.models import Closing
-from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog, Rating
+from rag_pipeline.core.protocols import LoggedAnswer, Rating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,9 @@ where state_name = :state_name order by asked_at, answers.answer_id
 
 
 class SqlQuestionLog(Closing):
-    """A `QuestionLog` in a database. Several threads and processes can share it.
+    """The log of answers and ratings in a database, which threads and processes can share.
+
+    All methods may raise QuestionLogError.
 
     The first use deletes expired answers. After a failure, the next use tries again. Deleted texts
     are also removed from the files of a SQLite database.
@@ -74,13 +76,19 @@ class SqlQuestionLog(Closing):
         self._expiring = RLock()
 
     def add_answers(self, answers: Sequence[LoggedAnswer]) -> None:
-        """Store answers. An empty sequence only opens the log and deletes expired answers."""
+        """Store answers. An answer with an id that is stored already is replaced.
+
+        An empty sequence only opens the log and deletes expired answers.
+        """
         latest = {one.answer_id: one for one in answers}
         rows = [_make_row(one) | self._key for one in latest.values()]
         self._write(lambda used: used.change(_ADD_ANSWER, rows))
 
     def add_rating(self, rating: Rating) -> bool:
-        """Store a rating and return True, or return False if the answer is not in the log."""
+        """Store a rating and return True, or return False if the answer is not in the log.
+
+        A later rating of the same answer replaces it.
+        """
         row = _make_row(rating) | self._key
         return self._write(lambda used: used.change(_ADD_RATING, row)) > 0
 
@@ -133,7 +141,7 @@ class SqlQuestionLog(Closing):
             self._expired_at = now
 
 
-def open_question_log(settings: Settings, *, begins_again: bool = True) -> QuestionLog | None:
+def open_question_log(settings: Settings, *, begins_again: bool = True) -> SqlQuestionLog | None:
     """Return the question log, or None if QUESTION_LOG_DAYS is 0.
 
     The database is opened when the log is first used. A database that is unreachable now can thus

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog, Rating
+    from rag_pipeline.adapters.database.questions import SqlQuestionLog
+    from rag_pipeline.core.protocols import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
 
 QUESTION = "How does a soft gripper hold an egg?"
@@ -58,7 +59,7 @@ class StuckLog(BrokenLog):
 
 
 @pytest.fixture
-def log(settings: Settings, tmp_path: Path) -> Iterator[QuestionLog]:
+def log(settings: Settings, tmp_path: Path) -> Iterator[SqlQuestionLog]:
     """An empty question log in an SQLite file."""
     place = settings.model_copy(update={"question_log_url": f"sqlite:///{tmp_path / 'log.db'}"})
     opened = open_question_log(place)
@@ -68,7 +69,7 @@ def log(settings: Settings, tmp_path: Path) -> Iterator[QuestionLog]:
 
 
 @pytest.fixture
-def logged(settings: Settings, log: QuestionLog) -> Iterator[httpx.Client]:
+def logged(settings: Settings, log: SqlQuestionLog) -> Iterator[httpx.Client]:
     """A client of a service that writes the log."""
     failures: list[Exception] = []
     with (
@@ -156,7 +157,7 @@ def test_sections_need_an_address(client: httpx.Client) -> None:
     assert problem.json()["errors"][0]["field"] == "url"
 
 
-def test_a_rating_replaces_the_one_before(logged: httpx.Client, log: QuestionLog) -> None:
+def test_a_rating_replaces_the_one_before(logged: httpx.Client, log: SqlQuestionLog) -> None:
     answer_id = ask(logged)["answer_id"]
     bodies: list[dict[str, object]] = [
         {"thumb": "down", "tags": ["wrong_section"], "note": "It is about eggs."},
@@ -178,7 +179,7 @@ def test_a_rating_of_an_unknown_answer_is_a_problem(
     assert read_code(client.post("/v1/feedback", json=body), 404) == "QUESTION_LOG_OFF"
 
 
-def test_answers_are_logged_without_the_question(logged: httpx.Client, log: QuestionLog) -> None:
+def test_answers_are_logged_without_the_question(logged: httpx.Client, log: SqlQuestionLog) -> None:
     answer = ask(logged)
     logged.post("/v1/feedback", json={"answer_id": answer["answer_id"], "rating": 5})
     (entry,) = log.read_answers()
@@ -190,7 +191,7 @@ def test_answers_are_logged_without_the_question(logged: httpx.Client, log: Ques
     assert entry.latency_ms > 0
 
 
-def test_a_deleted_answer_is_forgotten(logged: httpx.Client, log: QuestionLog) -> None:
+def test_a_deleted_answer_is_forgotten(logged: httpx.Client, log: SqlQuestionLog) -> None:
     first = ask(logged, "What is simulated time in ROS?")
     assert logged.delete(f"/v1/answers/{first['answer_id']}").status_code == 204
     assert log.read_answers() == []
