@@ -167,7 +167,7 @@ def ground_reply(query: Query, kind: str, voice: Voice, recalled: str) -> Ground
 
 
 def _is_polite(segment: str) -> bool:
-    return bool(_read_small_talk(segment)) and _read_small_talk(segment) <= {"greeting", "thanks"}
+    return set() < _read_small_talk(segment) <= {"greeting", "thanks"}
 
 
 def _read_small_talk(text: str) -> set[str]:
