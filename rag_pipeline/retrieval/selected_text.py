@@ -132,7 +132,7 @@ def _describe(query: Query, text: str, site: SiteSettings, source: Source | None
     title = named.replace("-", " ").replace("_", " ").strip() or "Selected text"
     title = title[0].upper() + title[1:]
     edition = asdict(find_edition(source, doc_path))
-    del edition["common_path"]
+    del edition["common_path"], edition["is_post"]  # stored, but not shown
     return ChunkMetadata(
         chunk_id=hash_text(f"selection::{text}")[:16],
         doc_path=doc_path,

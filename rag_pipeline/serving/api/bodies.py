@@ -208,7 +208,7 @@ def describe_page(page: ContentsPage) -> dict[str, Any]:
     edition = body.pop("edition")
     if page.edition == DEFAULT_EDITION:
         return body
-    del edition["common_path"]
+    del edition["common_path"], edition["is_post"]  # stored, but not shown
     return {**body, "edition": edition}
 
 
