@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
@@ -12,7 +11,7 @@ from rag_pipeline.retrieval.ranking import Candidate, Distribution, FusionWeight
 from rag_pipeline.retrieval.search import Search, group_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.retrieval.open_index import OpenIndex
@@ -68,16 +67,14 @@ def find_best(
     opened: OpenIndex,
     searches: Sequence[Search],
     depth: int,
-    terms: Mapping[PointFilter, Collection[str]] = MappingProxyType({}),
     others: Sequence[ChannelQuery] = (),
 ) -> tuple[FirstHits, list[list[tuple[PointId, float]]]]:
-    """Find the best points of each search and of its parts, in one request.
+    """Find the best points of each search and of its parts, and weigh its terms, in one request.
 
     Args:
         opened: The collection to search.
         searches: Searches with vectors.
         depth: Number of points to request from each channel, at least 1.
-        terms: Terms to weigh, by the part of the collection in which they are weighed.
         others: Further queries for the same request.
 
     Returns:
@@ -93,6 +90,9 @@ def find_best(
         for channel in search.channels
         if channel is not Channel.WINDOWS
     ]
+    terms: dict[PointFilter, set[str]] = {}
+    for search in searches:
+        terms.setdefault(search.corpus, set()).update(search.words)
     queries = [asked[at].ask(channel, depth, asked[at].where) for at, channel in best]
     hits, weights = opened.search_and_weigh([*queries, *others], terms)
     scores: list[dict[Channel, dict[PointId, float]]] = [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.text.abbreviations import find_unspelled
 from rag_pipeline.core.text.form_words import FORM_SHARE
-from rag_pipeline.core.text.terms import extract_terms, extract_words, find_distinct_terms
+from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.models import Evidence, ScoredChunk, TermWeight, WordNearness
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.choosing import Chosen
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.search import Search
-
-MAX_TERMS: Final = 48
-"""Maximum number of distinct terms of a question that are weighed; later terms are ignored."""
 
 EVIDENCE_DEPTH: Final = 5
 """Number of first hits that a question's words are compared with, for every `top_k`."""
@@ -48,14 +45,6 @@ UNRELATED: Final = (
 """Questions from twelve subjects. A book answers at most a few of them."""
 
 
-def list_terms(searches: Sequence[Search]) -> dict[PointFilter, set[str]]:
-    """Return the terms to weigh, by the part of the collection in which they are weighed."""
-    asked: dict[PointFilter, set[str]] = {}
-    for search in searches:
-        asked.setdefault(search.corpus, set()).update(_read_terms(search.text))
-    return asked
-
-
 def weigh_terms(
     opened: OpenIndex,
     searches: Sequence[Search],
@@ -72,13 +61,13 @@ def weigh_terms(
     Args:
         opened: The collection.
         searches: Searches with text and filters.
-        weighed: The weights of the terms that `list_terms` returns.
+        weighed: The weights of their terms, by the part of the collection.
         model: The fingerprint of the embedding model, which is stored in the evidence.
         unrelated: The result of `OpenIndex.measure_unrelated`, which is stored in the evidence.
     """
     found = []
     for search in searches:
-        own, corpus = _read_terms(search.text), search.corpus
+        own, corpus = search.words, search.corpus
         known, unknown_weight = weighed[corpus], math.log(2 * opened.count(corpus) + 2)
         weights = {
             term: known[term] * (FORM_SHARE if term in search.form_terms else 1)
@@ -173,13 +162,3 @@ def _weigh_words(search: Search, evidence: Evidence) -> list[tuple[str, float, l
             forms = [rows, *filter(None, [long_rows.get(terms[0])])]
             weighed.append((word, max(own), forms))
     return weighed
-
-
-def _read_terms(question: str) -> dict[str, str]:
-    """Map each of the first `MAX_TERMS` distinct terms of a question to the word it comes from."""
-    found: dict[str, str] = {}
-    for word in extract_words(question):
-        for term in extract_terms(word):
-            if len(found) < MAX_TERMS:
-                found.setdefault(term, word)
-    return found

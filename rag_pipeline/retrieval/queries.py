@@ -258,7 +258,8 @@ def check_queries(queries: Sequence[Query], site: SiteSettings) -> None:
     for position, query in enumerate(queries, 1):
         try:
             check_query(query)
-            link_source(query, site)
+            if query.source_url is not None:
+                link_source(query, site)
         except QueryError as error:
             error.position = position if len(queries) > 1 else None
             raise

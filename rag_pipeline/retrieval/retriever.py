@@ -25,7 +25,7 @@ from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery, Point
 from rag_pipeline.core.sources import DEFAULT_EDITION, Edition, Source
 from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
-from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
+from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
 from rag_pipeline.retrieval.limits import Protection
 from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
@@ -322,7 +322,7 @@ class Retriever(Closing):
             searches = limit_to_corpora(opened, searches, options.site)
             questions = [search.query.question for search in searches]
             marks = [] if is_spelled else opened.ask_marks(questions)
-            first, marked = find_best(opened, searches, DEPTH, list_terms(searches), marks)
+            first, marked = find_best(opened, searches, DEPTH, marks)
             known = opened.find_abbreviations(questions, marked)
             if any(known):
                 return [], known

@@ -13,7 +13,7 @@ from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.text.abbreviations import Abbreviation, find_unshortened, find_unspelled
 from rag_pipeline.core.text.form_words import FORM_SHARE, find_form_terms, find_form_words
-from rag_pipeline.core.text.terms import extract_terms, find_content_words
+from rag_pipeline.core.text.terms import extract_terms, extract_words, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors, SparseVector
 from rag_pipeline.retrieval.queries import Query, build_point_filter
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols import Embedder, SparseEncoder, WindowEmbedder
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector
+
+MAX_TERMS: Final = 48
+"""Maximum number of distinct terms of a question that are weighed; later terms are ignored."""
 
 MAX_PARTS: Final = 3  # sub-questions of a compound question
 
@@ -66,6 +69,7 @@ class Search:
             vectors of its tokens except stop words.
         terms: The BM25 terms of `text`, and those of the other forms of its abbreviations; may be
             empty.
+        words: The words of `text` that its first `MAX_TERMS` distinct terms come from, by term.
         form_terms: The terms of `text` that say in which form to answer, such as `code`.
         abbreviations: The abbreviations of which `text` has one form and lacks the other.
         windowed: True if the collection has windows (vectors of four words each).
@@ -82,6 +86,7 @@ class Search:
     vectors: QuestionVectors
     terms: SparseVector
     windowed: bool
+    words: Mapping[str, str]
     form_terms: frozenset[str] = frozenset()
     abbreviations: tuple[Abbreviation, ...] = ()
     parts: tuple[Search, ...] = ()
@@ -165,6 +170,7 @@ def prepare_searches(
             vectors=vectors[spell_out(text, own)],
             terms=_weigh_terms(encoder, text, form_terms, own),
             windowed=embedder.model.window_words is not None,
+            words=_read_terms(text),
             form_terms=form_terms,
             abbreviations=own,
             parts=parts,
@@ -175,6 +181,16 @@ def prepare_searches(
         own_parts = tuple(begin(query, part, own) for part in parts)
         searches.append(begin(query, text, own, own_parts))
     return searches
+
+
+def _read_terms(question: str) -> dict[str, str]:
+    """Map each of the first `MAX_TERMS` distinct terms of a question to the word it comes from."""
+    found: dict[str, str] = {}
+    for word in extract_words(question):
+        for term in extract_terms(word):
+            if len(found) < MAX_TERMS:
+                found.setdefault(term, word)
+    return found
 
 
 def spell_out(text: str, abbreviations: Sequence[Abbreviation]) -> str:

@@ -369,7 +369,7 @@ def collect_rules(model: str, options: RetrieverOptions) -> dict[str, Any]:
         "part_depth": choosing.PART_DEPTH,
         "first_place": choosing.FIRST_PLACE,
         "top_k": DEFAULT_TOP_K,
-        "max_terms": evidence.MAX_TERMS,
+        "max_terms": search.MAX_TERMS,
         "evidence_depth": evidence.EVIDENCE_DEPTH,
         "stop_words": sorted(STOP_WORDS),
         "max_parts": search.MAX_PARTS,

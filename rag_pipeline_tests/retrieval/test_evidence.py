@@ -11,9 +11,9 @@ from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.core.protocols import ALL_POINTS
 from rag_pipeline.retrieval import Query, QueryFilters, open_index
-from rag_pipeline.retrieval.evidence import MAX_TERMS, UNRELATED
+from rag_pipeline.retrieval.evidence import UNRELATED
 from rag_pipeline.retrieval.open_index import OpenIndex
-from rag_pipeline.retrieval.search import prepare_searches
+from rag_pipeline.retrieval.search import MAX_TERMS, prepare_searches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
