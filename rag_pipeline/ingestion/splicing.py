@@ -34,11 +34,7 @@ from rag_pipeline.ingestion.markdown.openapi import (
 )
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, DATA, Use, find_imports, read_strings
-from rag_pipeline.ingestion.markdown.source import (
-    is_mdx,
-    normalize_source,
-    read_front_matter,
-)
+from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_front_matter
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_in
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 

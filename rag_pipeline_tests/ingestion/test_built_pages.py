@@ -31,14 +31,8 @@ _SITE = SiteSettings("/", "docs", trailing_slash=False)
 # Words that only one side shows: the names of admonitions without a title, which the theme writes;
 # values that only running code can compute; the text of a diagram, which the browser draws; and the
 # name of a directive that nobody uses.
-_ONLY_BUILT = {
-    "lists": "tip info note",
-    "expressions": "Atlas 2 v2 Atlas",
-}
-_ONLY_PARSED = {
-    "code": "graph TD A Start B Choice",
-    "directives": "textdirective",
-}
+_ONLY_BUILT = {"lists": "tip info note", "expressions": "Atlas 2 v2 Atlas"}
+_ONLY_PARSED = {"code": "graph TD A Start B Choice", "directives": "textdirective"}
 _WORD = re.compile(r"[^\W_]+")
 _FENCE = re.compile(r"^ *(?:`{3,}).*?(?:title=([\"'])(?P<title>.*?)\1.*)?$", re.MULTILINE)
 _LIST_NUMBER = re.compile(r"^[ >]*\d+\. ", re.MULTILINE)

@@ -166,11 +166,7 @@ class EditScript(RuleBasedStateMachine):
 
         self.ingest_disturbed(kill, at, lasting=False)
 
-    @rule(
-        name=names,
-        edit=st.sampled_from(["insert_at_the_top", "delete", "add"]),
-        at=moments,
-    )
+    @rule(name=names, edit=st.sampled_from(["insert_at_the_top", "delete", "add"]), at=moments)
     def be_killed_amid_an_edit_that_is_undone(self, name: str, edit: str, at: int | str) -> None:
         """Edit an indexed page, end the process while it is ingested, and undo the edit."""
         self.book.ingest()

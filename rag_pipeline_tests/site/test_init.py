@@ -85,10 +85,7 @@ def test_the_code_of_a_site_sees_no_secrets_and_ends_in_time(
 
 
 FAILING = {
-    "throws": (
-        "throw new Error('no key in the vault');",
-        "loaded: no key in the vault",
-    ),
+    "throws": ("throw new Error('no key in the vault');", "loaded: no key in the vault"),
     "exits": ("process.exit(3);", "exit code 3"),
     "invalid": ("module.exports = {url: 5};", '"url"'),
     "syntax": ("module.exports = {", "when it is loaded"),

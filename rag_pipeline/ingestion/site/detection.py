@@ -123,14 +123,8 @@ def detect_site(
     has_released = latest is not None and latest.version is not None
     if route.value is None and latest is not None and has_released:  # the docs folder is not built
         route = ConfigValue(route.names, latest.route_base_path, Origin.READ)
-    return DetectedSite(
-        interpret_config(config, path, route),
-        first.dir,
-        first.folder,
-        reader,
-        sources,
-        tuple(notes),
-    )
+    values, folder = interpret_config(config, path, route), first.folder
+    return DetectedSite(values, first.dir, folder, reader, sources, tuple(notes))
 
 
 def find_site_config(site: Path) -> Path:

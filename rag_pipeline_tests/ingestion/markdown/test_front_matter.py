@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.ingestion.markdown.source import (
-    Visibility,
-    find_visibility,
-    read_front_matter,
-)
+from rag_pipeline.ingestion.markdown.source import Visibility, find_visibility, read_front_matter
 
 
 @pytest.mark.parametrize(

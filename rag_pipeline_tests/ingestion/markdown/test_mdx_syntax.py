@@ -122,9 +122,7 @@ def test_an_import_is_distinguished_from_prose(*, text: str, is_esm: bool) -> No
         "export const a = [`never closed",
     ],
 )
-def test_a_statement_ends_at_the_first_blank_line_outside_its_brackets(
-    statement: str,
-) -> None:
+def test_a_statement_ends_at_the_first_blank_line_outside_its_brackets(statement: str) -> None:
     text = f"{statement}\n \nIt's `code`.\n\n# Title\n\n) ]"
     assert text[: Scanner(text, mdx=True).find_statement_end(0, len(text))] == statement
     assert Scanner(statement, mdx=True).find_statement_end(0, len(statement)) == len(statement)

@@ -101,10 +101,7 @@ def test_of_several_docs_folders_the_one_without_an_id_is_first_and_all_are_sour
 
 def test_one_of_several_docs_folders_is_chosen_by_its_id_or_the_folder(tmp_path: Path) -> None:
     root = write_site(tmp_path, SEVERAL, "docs", "reference")
-    chosen = [
-        detect(root, plugin_id="api")[0],
-        detect(root, docs_dir=root / "reference")[0],
-    ]
+    chosen = [detect(root, plugin_id="api")[0], detect(root, docs_dir=root / "reference")[0]]
     for site in chosen:
         assert read(site)["site_route_base_path"] == ("api", Origin.READ)
         assert site.docs_dir == root / "reference"
@@ -135,10 +132,7 @@ def test_a_folder_without_a_configuration_names_the_folders_below_that_have_one(
 
 
 WRONG = {
-    "missing docs folder": (
-        CLASSIC.replace("guides", "texts"),
-        "texts, which is missing",
-    ),
+    "missing docs folder": (CLASSIC.replace("guides", "texts"), "texts, which is missing"),
     "no docs plugin": (CLASSIC.replace("{routeBasePath: '/', path: 'guides'}", "false"), "no docs"),
     "computed folder": (
         CLASSIC.replace("'guides'", "find()"),

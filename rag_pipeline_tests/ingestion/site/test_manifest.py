@@ -115,9 +115,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
     pages = read_manifest(write_manifest(tmp_path / "rag-manifest.json"), tmp_path / "docs")
     assert {name: read_page(entry) for name, entry in pages.items()} == {
         "arms.md": ManifestPage(
-            "a" * 64,
-            "/docs/arms",
-            (Heading(2, "Joints", "joints", 0), Heading(1, "Arms", None, 0)),
+            "a" * 64, "/docs/arms", (Heading(2, "Joints", "joints", 0), Heading(1, "Arms", None, 0))
         )
     }
 

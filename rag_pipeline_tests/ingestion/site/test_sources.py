@@ -80,11 +80,7 @@ def test_versions_have_the_paths_that_docusaurus_gives_them(tmp_path: Path) -> N
     root = write(tmp_path, docs(""), "docs/a.md")
     release(root, "2.0", "1.0")
     site = detect(root)
-    assert routes(site) == {
-        "docs@current": "docs/next",
-        "docs@2.0": "docs",
-        "docs@1.0": "docs/1.0",
-    }
+    assert routes(site) == {"docs@current": "docs/next", "docs@2.0": "docs", "docs@1.0": "docs/1.0"}
     current, latest, old = site.sources
     assert (current.prefix, current.version_label, current.is_latest) == ("", "Next", False)
     assert latest.prefix == "versioned_docs/version-2.0/"
