@@ -365,6 +365,8 @@ class OpenAIChatStream:
 
     async def aclose(self) -> None:
         """Abort the request. For a task that waits for a piece, the stream then ends."""
+        if self._is_closed:
+            return
         self._is_closed = True
         if self._deadline is None:
             await self._pieces.aclose()
