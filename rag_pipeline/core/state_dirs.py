@@ -24,7 +24,7 @@ DATABASE_NAME: Final = "state.sqlite"
 _PATTERN: Final = "*-????????"
 _SAMPLE: Final = """
 select doc_id, sha256 from documents where collection_id =
-    (select collection_id from documents where version > 0 order by indexed_at desc limit 1)
+    (select collection_id from documents order by indexed_at desc limit 1)
 order by doc_id limit 20
 """
 _LISTED: Final = 5  # indexes that an error message names

@@ -45,38 +45,21 @@ _REPEATED: Final = tuple(
     _FIELDS.index(name) for name in ("pipeline_fingerprint", "collection_id", "run_id")
 )
 
-# A row of version 0 has no entry, but only a failure or a claim.
 _INSERT: Final = f"""
 insert into documents (state_name, {_COLUMNS}) values (:state_name, {_VALUES})
-{_CONFLICT} {_CHANGED} where documents.version = 0
+on conflict do nothing
 """
 _UPDATE: Final = f"update documents set {_CHANGED} where {_PLACE} and version = :old_version"
-_CLEAR_FAILURE: Final = f"""
-update documents set failed_sha256 = null, failed_stage = null, failed_error = null,
-    failed_message = null, failed_attempts = null, failed_at = null
-where {_PLACE}
-"""
-_EMPTY: Final = """
-insert into documents (state_name, collection_id, doc_id, version, sha256, size_bytes, mtime_ns,
-    pipeline_fingerprint, data_version, chunk_count, run_id, indexed_at, claimed_by,
-    failed_sha256, failed_stage, failed_error, failed_message, failed_attempts, failed_at)
-values (:state_name, :collection_id, :doc_id, 0, '', 0, 0, '', '', 0, '', '', :claimed_by,
-    :sha256, :stage, :error, :message, :attempts, :failed_at)
-"""
+_FAILED: Final = tuple(field.name for field in dataclasses.fields(LedgerFailure))
 _FAIL: Final = f"""
-{_EMPTY} {_CONFLICT} failed_sha256 = :sha256, failed_stage = :stage, failed_error = :error,
-    failed_message = :message, failed_attempts = :attempts, failed_at = :failed_at
-"""
-_FAILURES: Final = f"""
-select doc_id, failed_sha256, failed_stage, failed_error, failed_message, failed_attempts, failed_at
-from documents where {_KEY} and failed_at is not null
+insert into failures (state_name, collection_id, {", ".join(_FAILED)})
+values (:state_name, :collection_id, {", ".join(f":{name}" for name in _FAILED)})
+{_CONFLICT} {", ".join(f"{name} = excluded.{name}" for name in _FAILED[1:])}
 """
 _CLAIM: Final = f"""
-{_EMPTY} {_CONFLICT} claimed_by = :claimed_by where coalesce(documents.claimed_by, '') = :owner
-"""
-_DROP_EMPTY: Final = f"""
-delete from documents
-where {_KEY} and version = 0 and failed_at is null and claimed_by is null
+insert into claims (state_name, collection_id, doc_id, run_id)
+values (:state_name, :collection_id, :doc_id, :run_id)
+{_CONFLICT} run_id = excluded.run_id where claims.run_id = :owner
 """
 _SITE: Final = """
 insert into sites (state_name, collection_id, site) values (:state_name, :collection_id, :site)
@@ -110,7 +93,7 @@ class SqlLedger:
 
     def entries(self) -> dict[DocId, LedgerEntry]:
         """Return the ledger entries of the indexed documents, by document id."""
-        query = f"select {_COLUMNS} from documents where {_KEY} and version > 0"
+        query = f"select {_COLUMNS} from documents where {_KEY}"
 
         def load(connection: Connection) -> dict[DocId, LedgerEntry]:
             entries = map(_make_entry, connection.rows(query, self._key))
@@ -120,10 +103,10 @@ class SqlLedger:
 
     def failures(self) -> dict[DocId, LedgerFailure]:
         """Return the failure records of the documents, by document id."""
+        query = f"select {', '.join(_FAILED)} from failures where {_KEY}"
 
         def load(connection: Connection) -> dict[DocId, LedgerFailure]:
-            rows = connection.rows(_FAILURES, self._key)
-            return {row[0]: LedgerFailure(*row) for row in rows}
+            return {row[0]: LedgerFailure(*row) for row in connection.rows(query, self._key)}
 
         return self._database.read(load)
 
@@ -139,7 +122,7 @@ class SqlLedger:
 
         def write(connection: Connection) -> LedgerEntry:
             written = self._swap(connection, entry)
-            connection.change(_CLEAR_FAILURE, self._place(entry.doc_id))
+            self._clear_failure(connection, entry.doc_id)
             return written
 
         return self._database.write(write)
@@ -156,8 +139,7 @@ class SqlLedger:
     def record_failure(self, failure: LedgerFailure) -> None:
         """Write the failure record of a document; its ledger entry stays unchanged."""
         values = dataclasses.asdict(failure) | {"message": clean_text(failure.message)}
-        row = self._key | values | {"claimed_by": None}
-        self._database.write(lambda used: used.change(_FAIL, row))
+        self._database.write(lambda used: used.change(_FAIL, self._key | values))
 
     def forget(self, doc_id: DocId, version: int) -> None:
         """Delete the document's ledger entry and its failure record, if they exist.
@@ -173,6 +155,7 @@ class SqlLedger:
             is_gone = connection.change(gone, place | {"version": version})
             if not is_gone and (version or list(connection.rows(found, place))):
                 raise LedgerConflictError(doc_id)
+            self._clear_failure(connection, doc_id)
 
         self._database.write(delete)
 
@@ -182,9 +165,8 @@ class SqlLedger:
         owners = self._database.read(self._read_owners)
         living = self._find_living({*owners.values()} - {run_id})
         free = [doc_id for doc_id in sorted(wanted) if owners.get(doc_id) not in living]
-        nothing = dict.fromkeys(("sha256", "stage", "error", "message", "attempts", "failed_at"))
         rows = [
-            self._place(doc_id) | nothing | {"claimed_by": run_id, "owner": owners.get(doc_id, "")}
+            self._place(doc_id) | {"run_id": run_id, "owner": owners.get(doc_id, "")}
             for doc_id in free
         ]
 
@@ -197,16 +179,9 @@ class SqlLedger:
 
     def release(self, run_id: str) -> None:
         """Give back all claims of a run."""
+        claims = f"delete from claims where {_KEY} and run_id = :run_id"
         values = self._key | {"run_id": run_id}
-
-        def write(connection: Connection) -> None:
-            connection.change(
-                f"update documents set claimed_by = null where {_KEY} and claimed_by = :run_id",
-                values,
-            )
-            connection.change(_DROP_EMPTY, self._key)
-
-        self._database.write(write, is_durable=False)
+        self._database.write(lambda used: used.change(claims, values), is_durable=False)
 
     def record_site(self, site: RecordedSite) -> None:
         """Write the site for which the links of all indexed documents were built."""
@@ -233,7 +208,7 @@ class SqlLedger:
         """Delete the ledger of this build."""
 
         def delete(connection: Connection) -> None:
-            for table in ("documents", "sites"):
+            for table in ("documents", "failures", "claims", "sites"):
                 connection.change(f"delete from {table} where {_KEY}", self._key)
 
         self._database.write(delete)
@@ -249,8 +224,10 @@ class SqlLedger:
         return written
 
     def _read_owners(self, connection: Connection) -> dict[DocId, str]:
-        query = f"select doc_id, claimed_by from documents where {_KEY} and claimed_by is not null"
-        return dict(connection.rows(query, self._key))
+        return dict(connection.rows(f"select doc_id, run_id from claims where {_KEY}", self._key))
+
+    def _clear_failure(self, connection: Connection, doc_id: DocId) -> None:
+        connection.change(f"delete from failures where {_PLACE}", self._place(doc_id))
 
 
 def _make_entry(row: Any) -> LedgerEntry:  # noqa: ANN401  # a row of either database

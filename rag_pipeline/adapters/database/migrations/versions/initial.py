@@ -36,11 +36,14 @@ def upgrade() -> None:
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
         sa.Column("mtime_ns", sa.BigInteger, nullable=False),
         sa.Column("chunk_count", sa.Integer, nullable=False),
-        *_texts("failed_sha256", "failed_stage", "failed_error", nullable=True),
-        *_texts("failed_message", "failed_at", nullable=True),
-        sa.Column("failed_attempts", sa.Integer),
-        sa.Column("claimed_by", sa.Text),
     )
+    op.create_table(
+        "failures",
+        *_key("state_name", "collection_id", "doc_id"),
+        *_texts("sha256", "stage", "error", "message", "failed_at"),
+        sa.Column("attempts", sa.Integer, nullable=False),
+    )
+    op.create_table("claims", *_key("state_name", "collection_id", "doc_id"), *_texts("run_id"))
     op.create_table("sites", *_key("state_name", "collection_id"), *_texts("site"))
     op.create_table("books", *_key("state_name"), *_texts("collection", "docs_dir", "data_dir"))
     op.create_table(
@@ -82,5 +85,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Delete the tables with all their rows."""
-    for name in ("ratings", "answers", "vectors", "runs", "books", "sites", "documents"):
+    tables = ("ratings", "answers", "vectors", "runs", "books", "sites", "claims", "failures")
+    for name in (*tables, "documents"):
         op.drop_table(name)
