@@ -138,6 +138,7 @@ def carry_out(run: IngestionRun, announce: Announce) -> Generator[IngestionEvent
                 _write_group(run, _without_failures(group))
                 following = thread.submit(next, groups, None)
                 for work in group:
+                    work.vectors = []  # the next group needs the memory
                     for chunk in work.chunks:
                         run.places.add((chunk.url.partition("#")[0], chunk.doc_path))
                     yield from work.results.values()

@@ -148,6 +148,8 @@ class DocInProgress:
         doc: The file, with the hash of the content that is indexed.
         document: The parsed metadata and headings.
         chunks: The chunks, in order.
+        vectors: The vectors of each chunk, in the order of the chunks; empty for a document whose
+            vectors are handled in parts, see `read_vectors`.
         figures: Figures about the embedding of its chunks.
         results: One event per finished stage.
         failure: Set when a stage fails; the later stages are then skipped.
@@ -157,6 +159,7 @@ class DocInProgress:
     doc: DiscoveredDoc
     document: Document | None = None
     chunks: tuple[Chunk, ...] = ()
+    vectors: list[ChunkVectors] = field(default_factory=list)
     figures: dict[str, int | float] = field(default_factory=dict)
     results: dict[Stage, StageDone] = field(default_factory=dict)
     failure: DocFailure | None = None
@@ -507,7 +510,7 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     model = services.embedder.model
     price_usd = run.context.settings.embedding_prices.get(model.model, 0.0)
     for work in group:
-        work.figures = {**_NO_FIGURES}
+        work.vectors, work.figures = [], {**_NO_FIGURES}
     pairs = [(work, chunk) for work in group for chunk in work.chunks]
     for at in range(0, len(pairs), PART_CHUNKS):
         _embed_part(run, pairs[at : at + PART_CHUNKS])
@@ -521,11 +524,14 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
 def read_vectors(
     run: IngestionRun, work: DocInProgress
 ) -> Iterator[tuple[Sequence[Chunk], Sequence[ChunkVectors]]]:
-    """Yield the chunks of an embedded document with their vectors from the cache, in parts.
+    """Yield the chunks of an embedded document with their vectors, in parts.
 
     Raises:
         StoreError: The database has lost a vector meanwhile.
     """
+    if len(work.chunks) <= PART_CHUNKS:
+        yield work.chunks, work.vectors
+        return
     services = run.context.services
     for chunks in split_chunks(work.chunks):
         hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
@@ -561,7 +567,9 @@ def _embed_part(run: IngestionRun, pairs: Sequence[tuple[DocInProgress, Chunk]])
     first["requests"] = first.get("requests", 0) + usage.requests
     first["retries"] = first.get("retries", 0) + usage.retries
     share_s = usage.seconds / max(len(fresh), 1)
-    for work, chunk in pairs:
+    for (work, chunk), vectors in zip(pairs, embedded.vectors, strict=True):
+        if len(work.chunks) <= PART_CHUNKS:
+            work.vectors.append(vectors)
         text_hash = hash_text(chunk.embedding_text)
         counts = work.figures
         counts["windowed_chunks"] += text_hash in embedded.windowed_hashes
