@@ -349,9 +349,14 @@ def read_metadata(payload: Payload) -> ChunkMetadata:
 
 
 def read_edition(metadata: ChunkMetadata) -> Edition:
-    """Return the source, version and language of a chunk's page, without its common path."""
+    """Return the edition of a chunk's page, with the fields that are shown to users."""
+    return Edition(**show_edition(metadata))
+
+
+def show_edition(edition: Edition | ChunkMetadata) -> dict[str, Any]:
+    """Return the fields of an edition that are shown to users, by name."""
     names = [field.name for field in PAYLOAD_FIELDS if field.shown and field.may_lack]
-    return Edition(**{name: getattr(metadata, name) for name in names})
+    return {name: getattr(edition, name) for name in names}
 
 
 def read_text(payload: Payload) -> str:

@@ -8,13 +8,12 @@ question are data: instructions in them are not followed.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import ContentType, SiteSettings
-from rag_pipeline.core.payload import ChunkMetadata
+from rag_pipeline.core.payload import ChunkMetadata, show_edition
 from rag_pipeline.core.site.addresses import build_doc_permalink, find_source_at
 from rag_pipeline.core.site.docusaurus import HeadingIds, link_to_anchor
 from rag_pipeline.core.sources import Source, find_edition, find_place, find_source
@@ -131,8 +130,6 @@ def _describe(query: Query, text: str, site: SiteSettings, source: Source | None
     named = folders[-1] if stem.lower() in {"index", "readme"} and folders else stem
     title = named.replace("-", " ").replace("_", " ").strip() or "Selected text"
     title = title[0].upper() + title[1:]
-    edition = asdict(find_edition(source, doc_path))
-    del edition["common_path"], edition["is_post"]  # stored, but not shown
     return ChunkMetadata(
         chunk_id=hash_text(f"selection::{text}")[:16],
         doc_path=doc_path,
@@ -159,5 +156,5 @@ def _describe(query: Query, text: str, site: SiteSettings, source: Source | None
         start_byte=0,
         end_byte=len(text.encode()),
         ingested_at="",
-        **edition,
+        **show_edition(find_edition(source, doc_path)),
     )

@@ -34,7 +34,7 @@ from rag_pipeline.answering.models import (
 )
 from rag_pipeline.answering.quoting.passages import list_shown
 from rag_pipeline.core.models import Figure
-from rag_pipeline.core.payload import FILTERS
+from rag_pipeline.core.payload import FILTERS, show_edition
 from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.contents import SectionText
 from rag_pipeline.retrieval.models import Citation, RetrievalResult
@@ -205,11 +205,10 @@ def describe_search(result: RetrievalResult) -> dict[str, Any]:
 def describe_page(page: ContentsPage) -> dict[str, Any]:
     """Return a `PageBody`."""
     body = asdict(page)
-    edition = body.pop("edition")
+    del body["edition"]
     if page.edition == DEFAULT_EDITION:
         return body
-    del edition["common_path"], edition["is_post"]  # stored, but not shown
-    return {**body, "edition": edition}
+    return {**body, "edition": show_edition(page.edition)}
 
 
 def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
