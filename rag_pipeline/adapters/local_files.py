@@ -117,9 +117,10 @@ def _try_lock(path: Path, kind: int) -> int | None:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return True if an error of SQLite means that the content of the file is damaged."""
+    """Return True if an error of SQLite means that the file is damaged or lacks a table."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the code gives details
-    return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    is_incomplete = str(error).startswith("no such table")
+    return is_incomplete or code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 def move_aside(path: Path) -> Path:

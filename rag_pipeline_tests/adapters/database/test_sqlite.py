@@ -138,6 +138,18 @@ def test_a_damaged_file_is_kept_aside_while_two_processes_have_it_open(
     assert caplog.text.count(aside.name) == 1
 
 
+def test_a_file_without_one_of_its_tables_is_kept_aside_like_a_damaged_one(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    database = SqliteDatabase(path)
+    write_one(database, "a")
+    database.write(lambda used: used.change("drop table documents", {}))
+    assert list(database.read(lambda used: list(used.rows("select doc_id from documents")))) == []
+    (aside,) = tmp_path.glob("state.sqlite.damaged-*T??????")
+    database.close()
+    with closing(sqlite3.connect(aside)) as kept:
+        assert kept.execute("select count(*) from books").fetchone() == (1,)
+
+
 def test_without_the_packages_that_create_tables_no_empty_file_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
