@@ -284,7 +284,7 @@ class _Reader:
                 items.append(self._computed(part) if is_spread else value)
         return items
 
-    def read_text(self, node: Node, depth: int) -> Literal:
+    def read_string(self, node: Node, depth: int) -> Literal:
         pieces: list[str] = []
         for part in node.named_children:
             if part.type == "template_substitution":
@@ -322,7 +322,7 @@ class _Reader:
     def _read_name(self, key: Node, depth: int) -> str | None:
         """Return the name of a property; None if it is computed and not a known text."""
         if key.type == "string":
-            key_text = self.read_text(key, depth)
+            key_text = self.read_string(key, depth)
         elif key.type == "computed_property_name":
             key_text = self.read(key.named_children[0], depth)
         else:
@@ -359,8 +359,8 @@ class _Reader:
 
 _WORDS: Final[dict[str, Literal]] = {"true": True, "false": False, "null": None, "undefined": None}
 _READERS: Final = {
-    "string": _Reader.read_text,
-    "template_string": _Reader.read_text,
+    "string": _Reader.read_string,
+    "template_string": _Reader.read_string,
     "array": _Reader.read_list,
     "object": _Reader.read_object,
     "identifier": _Reader.read_constant,
