@@ -29,6 +29,7 @@ from rag_pipeline.answering.models import (
     Reason,
 )
 from rag_pipeline.answering.prompts import build_instruction, build_sources, format_context
+from rag_pipeline.answering.quoting.choosing import is_introduced_by
 from rag_pipeline.answering.quoting.passages import hide_solutions
 from rag_pipeline.answering.reading.languages import find_languages
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
@@ -238,7 +239,7 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     rule = choose_rule(result.evidence.model) if result.evidence else DEFAULT_RULE
     signals = measure_signals(result, question)
     confidence = rule.confidence(signals)
-    if is_named_by_heading(result.chunks, question):
+    if is_named_by_heading(result.chunks, question) or _is_defined(result, question):
         confidence = max(confidence, ANSWERED_FROM)
     evidence, chunks = result.evidence or NO_EVIDENCE, result.chunks
     forms = evidence.abbreviations
@@ -254,6 +255,14 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     if level is Level.NOT_COVERED and (is_found or _is_beyond_model(result)):
         level = Level.CLOSEST_PASSAGES
     return level, _REASONS[level], confidence
+
+
+def _is_defined(result: RetrievalResult, question: str) -> bool:
+    """Return True if a question asks for the meaning of a term, and a passage says what it is."""
+    asked = read_question(question)
+    return asked.kind is QuestionKind.DEFINITION and any(
+        is_introduced_by(chunk.text, asked.subject) for chunk in result.chunks[:EVIDENCE_DEPTH]
+    )
 
 
 def _only_mentions(result: RetrievalResult, question: str) -> bool:

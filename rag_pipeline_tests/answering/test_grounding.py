@@ -116,6 +116,24 @@ def test_a_term_that_passages_only_mention_is_said_to_be_mentioned() -> None:
         assert closest == {Voice().say(code)}
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "is_defined"),
+    [
+        ("what is pnpr", "**pnpr** is a registry server.", True),
+        ("what is pnpr", "It is quick. A pnpr (server) means less waiting.", True),
+        ("what is pnpr", "Here pnpr is quick.", False),
+        ("what is a node", "The node is the second in the list.", False),
+        ("how is pnpr started", "pnpr is a registry server.", False),
+    ],
+)
+def test_a_far_passage_that_says_what_the_asked_term_is_answers(
+    question: str, text: str, *, is_defined: bool
+) -> None:
+    result = make_result(question, [make_chunk(text, cosine=0.05)])
+    level = apply_grounding_policy(result, question).level
+    assert (level is Level.ANSWERED) == is_defined
+
+
 def test_only_related_sections_are_named_and_each_once() -> None:
     question = "What is the capital of France?"
     cosines = [0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5, 0.1]

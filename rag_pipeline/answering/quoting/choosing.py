@@ -107,6 +107,14 @@ def is_defined_by(sentence: str, subject: str) -> bool:
     return bool(entry.match(skip_marks(sentence)) or defining.search(sentence))
 
 
+def is_introduced_by(text: str, subject: str) -> bool:
+    """Return True if a sentence of a text says what a term is, and means no single thing by it.
+
+    "A node is a ..." and "Nav2 is the ..." do, "The node is the ..." speaks of one node.
+    """
+    return any(found["one"] is None for found in _compile(subject)[4].finditer(text))
+
+
 def _is_named(heading: str, subject: str) -> bool:
     """Return True if a heading is the subject, apart from stop words, word forms and brackets.
 
@@ -153,7 +161,7 @@ def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
     alone = rf"{term}(?![\w+#])(?:{marks}\s?\([^()\n]{{1,60}}\))?"
     short = rf"(?:[^\n.:|]{{1,60}}\(\s?{term}\s?\)|{alone})"
     entry = rf"{short}{marks}\s?(?:[:|\u2013\u2014]|-\s|,\s+(?:also|or)\b|{_SAYS})"
-    sentence = rf"(?:^\s?|[.!?:;]\s)(?:an?\s|the\s)?{marks}{short}{marks}\s{_SAYS}"
+    sentence = rf"(?:^\s?|[.!?:;]\s)(?:an?\s|(?P<one>the\s))?{marks}{short}{marks}\s{_SAYS}"
     row = rf"^[ \t>]*+\|?[ \t]*+{marks}{short}{marks}[ \t]*+\|"
     begins = rf"(?:an?\s|the\s)?{marks}{short}"
     about = rf"{begins}{marks}\s(?!\w+n['\u2019]t\b|\w+\s+not\b)\w"
