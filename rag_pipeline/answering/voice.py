@@ -18,7 +18,7 @@ _TEXTS: Final = tomllib.loads(Path(__file__).with_name("sentences.toml").read_te
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """How the assistant speaks, and what it keeps to itself.
+    """The name, language and words of the assistant, and whether it tells solutions.
 
     Attributes:
         source: What the source of all answers is called, such as `book` or `documentation`.

@@ -101,7 +101,7 @@ class BuildCatalog(ABC):
                 self._depth -= 1
 
     def current_id(self) -> str | None:
-        """Return the id of the current build, or None if there is none, without opening it."""
+        """Return the id of the current build without opening the build; None if there is none."""
         return self._read_in_use()[0]
 
     def open_current(

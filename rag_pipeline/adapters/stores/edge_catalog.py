@@ -234,7 +234,7 @@ class EdgeCatalog(BuildCatalog):
         self._opened: EdgeStore | None = None
 
     def current_id(self) -> str | None:
-        """Return the id of the current build, or None if there is none, without opening it."""
+        """Return the id of the current build without opening the build; None if there is none."""
         current, _ = self._read_in_use()
         if not current or not self._owns(current):
             return None

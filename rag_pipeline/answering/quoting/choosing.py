@@ -108,11 +108,12 @@ def is_defined_by(sentence: str, subject: str) -> bool:
 
 
 def is_introduced_by(text: str, subject: str) -> bool:
-    """Return True if a sentence of a text says what a term is, and means no single thing by it.
+    """Return True if a sentence of a text says what a term means in general.
 
-    "A node is a ..." and "Nav2 is the ..." do, "The node is the ..." speaks of one node.
+    "A node is a ..." and "Nav2 is the ..." do. "The node is the ..." speaks of one certain node.
     """
-    return any(found["one"] is None for found in _compile(subject)[4].finditer(text))
+    *_, sentence = _compile(subject)
+    return any(found["one"] is None for found in sentence.finditer(text))
 
 
 def _is_named(heading: str, subject: str) -> bool:
